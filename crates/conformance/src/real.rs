@@ -126,7 +126,7 @@ impl<'a> RealTestbed<'a> {
             connections: if self.protocol == Protocol::default() { CONNECTIONS } else { FEW_CONNECTIONS },
             protocol: self.protocol,
             streams: if self.protocol.is_multiplexed() { STREAMS } else { 1 },
-            stream: false,
+            stream: None,
             targets: &["/"],
             gateway: &Gateway::default(),
             request_id_header: None,

@@ -47,7 +47,8 @@ fn share(suite: &Suite, products: &BTreeMap<String, Product>, a: &Planned, b: &P
 
 /// Whether one origin can serve both.
 fn same_origin(v: &Workload, w: &Workload) -> bool {
-    v.protocol.upstream() == w.protocol.upstream()
+    v.upstream() == w.upstream()
+        && v.stream == w.stream
         && v.origin_count() == w.origin_count()
         && v.gateway == w.gateway
         && v.request_id_header() == w.request_id_header()

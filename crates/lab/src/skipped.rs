@@ -42,10 +42,10 @@ fn why_not(suite: &Suite, product: &Product, entry: &Entry, workload: &Workload)
     }
     // A product that is the origin has one configuration, without TLS.
     match &suite.origin {
-        Some(origin) if product.kind == ProductKind::Direct && protocol != protocol.upstream() => Some(format!(
+        Some(origin) if product.kind == ProductKind::Direct && protocol != workload.upstream() => Some(format!(
             "cannot speak {}, for the origin is {origin}, which speaks {}",
             protocol.as_str(),
-            protocol.upstream().as_str()
+            workload.upstream().as_str()
         )),
         _ => None,
     }

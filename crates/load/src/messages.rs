@@ -8,6 +8,7 @@
 use std::fmt;
 
 use weir_model::load::{ErrorKind, MessageCounts, MessageResult, Quantiles, StreamKind, StreamSpec};
+use weir_wire::grpc::{self, PrefixError, Status};
 use weir_wire::openai::{self, Delta};
 use weir_wire::sse::{self, Parser};
 use weir_wire::stamp::{self, Message, Stamp};
@@ -57,6 +58,9 @@ enum Time {
 #[derive(Debug, Default)]
 pub(crate) struct MessageState {
     parser: Parser,
+    grpc: grpc::Parser,
+    /// What the sender says of how it went, in gRPC.
+    status: Option<Status>,
     /// What is wrong with it, the first thing alone.
     wrong: Option<Wrong>,
     /// Its head says that it is one.
@@ -82,10 +86,14 @@ pub(crate) struct MessageState {
 /// What is wrong with a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wrong {
-    Type,
+    /// With the right type.
+    Type(&'static str),
     TooLarge,
+    Prefix(PrefixError),
     Empty,
     Failed,
+    Status(Status),
+    NoStatus,
     CutShort,
     Lost,
     Doubled,
@@ -97,8 +105,9 @@ enum Wrong {
 impl Wrong {
     fn kind(self) -> ErrorKind {
         match self {
-            Wrong::Type => ErrorKind::WrongHeader,
-            Wrong::TooLarge => ErrorKind::Protocol,
+            Wrong::Type(_) | Wrong::NoStatus => ErrorKind::WrongHeader,
+            Wrong::TooLarge | Wrong::Prefix(_) => ErrorKind::Protocol,
+            Wrong::Status(_) => ErrorKind::BadStatus,
             _ => ErrorKind::WrongBody,
         }
     }
@@ -107,8 +116,11 @@ impl Wrong {
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Wrong::Type => write!(f, "another content type; expected: {}", sse::CONTENT_TYPE),
+            Wrong::Type(wanted) => write!(f, "another content type; expected: {wanted}"),
             Wrong::TooLarge => sse::TooLarge.fmt(f),
+            Wrong::Prefix(error) => error.fmt(f),
+            Wrong::Status(status) => status.fmt(f),
+            Wrong::NoStatus => write!(f, "no {}, neither behind the messages nor in the head", grpc::STATUS),
             Wrong::Empty => f.write_str("a stream without a message"),
             Wrong::Failed => f.write_str("the stream says that its sender failed"),
             Wrong::CutShort => f.write_str("the stream ended like a complete one before its last message"),
@@ -129,9 +141,11 @@ impl MessageState {
 
     /// Begins the next stream.
     fn reset(&mut self, reads: bool, now: u64) {
-        let mut parser = std::mem::take(&mut self.parser);
+        let (mut parser, mut grpc) = (std::mem::take(&mut self.parser), std::mem::take(&mut self.grpc));
         parser.reset();
-        *self = MessageState { parser, reads, head: now, heard: now, in_first_read: true, ..MessageState::default() };
+        grpc.reset();
+        *self =
+            MessageState { parser, grpc, reads, head: now, heard: now, in_first_read: true, ..MessageState::default() };
     }
 
     fn find_wrong(&mut self, wrong: Wrong) {
@@ -164,49 +178,88 @@ impl MessageWatch {
         stream.messages.get_or_insert_default().reset(reads, now);
     }
 
-    /// Its headers came: whether they say that it has events.
-    pub(crate) fn check_type<'h>(&mut self, stream: &mut Stream, headers: impl Iterator<Item = (&'h [u8], &'h [u8])>) {
+    /// Its headers came: whether they say that it has messages.
+    pub(crate) fn check_type<'h>(
+        &mut self,
+        stream: &mut Stream,
+        headers: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone,
+    ) {
         let due = stream.due();
         let Some(state) = stream.messages.as_mut().filter(|state| state.reads) else { return };
-        let types = headers.filter(|(name, _)| name.eq_ignore_ascii_case(b"content-type"));
-        let is_stream = |value: &[u8]| {
+        let head = state.head;
+        let types = headers.clone().filter(|(name, _)| name.eq_ignore_ascii_case(b"content-type"));
+        let is_events = |value: &[u8]| {
             let essence = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
             essence.eq_ignore_ascii_case(sse::CONTENT_TYPE.as_bytes())
         };
-        if types.last().is_some_and(|(_, value)| is_stream(value)) {
-            let head = state.head;
+        let (wanted, is_right): (_, fn(&[u8]) -> bool) = match self.spec.kind {
+            StreamKind::Sse | StreamKind::OpenAi => (sse::CONTENT_TYPE, is_events),
+            StreamKind::Grpc => (grpc::CONTENT_TYPE, grpc::is_grpc),
+        };
+        if types.last().is_some_and(|(_, value)| is_right(value)) {
             self.count(|counts| counts.begun += 1);
             self.record(Time::Head, head.saturating_sub(due));
+            // Where no message follows, it stands in the head.
+            self.check_status(stream, headers);
         } else {
             state.reads = false;
-            state.find_wrong(Wrong::Type);
+            state.find_wrong(Wrong::Type(wanted));
+        }
+    }
+
+    /// Headers came that may have the status of a call.
+    pub(crate) fn check_status<'h>(
+        &mut self,
+        stream: &mut Stream,
+        mut headers: impl Iterator<Item = (&'h [u8], &'h [u8])>,
+    ) {
+        let Some(state) = stream.messages.as_mut().filter(|state| state.reads) else { return };
+        if self.spec.kind == StreamKind::Grpc
+            && let Some((_, value)) = headers.find(|(name, _)| *name == grpc::STATUS.as_bytes())
+        {
+            state.status = Some(Status::parse(value).unwrap_or(Status::UNKNOWN));
         }
     }
 
     /// A piece of a body came.
     #[inline]
-    pub(crate) fn body(&mut self, stream: &mut Stream, mut piece: &[u8], now: u64) {
+    pub(crate) fn body(&mut self, stream: &mut Stream, piece: &[u8], now: u64) {
         let (due, id) = (stream.due(), stream.request_id.bits());
         let Some(state) = stream.messages.as_mut().filter(|state| state.reads) else { return };
         state.heard = now;
+        let read = match self.spec.kind {
+            StreamKind::Sse | StreamKind::OpenAi => self.events(state, piece, due, id, now),
+            StreamKind::Grpc => self.frames(state, piece, due, id, now),
+        };
+        if let Err(wrong) = read {
+            state.reads = false;
+            state.find_wrong(wrong);
+        }
+    }
+
+    fn events(&mut self, state: &mut MessageState, mut piece: &[u8], due: u64, id: u64, now: u64) -> Result<(), Wrong> {
         let mut parser = std::mem::take(&mut state.parser);
-        loop {
-            match parser.next(&mut piece) {
-                Ok(Some(event)) if self.spec.kind == StreamKind::OpenAi => match openai::read(event.data) {
+        while let Some(event) = parser.next(&mut piece).map_err(|sse::TooLarge| Wrong::TooLarge)? {
+            match self.spec.kind {
+                StreamKind::OpenAi => match openai::read(event.data) {
                     Delta::Content(content) => self.message(state, content, due, id, now),
                     Delta::Nothing => {}
                     Delta::Failure => state.find_wrong(Wrong::Failed),
                 },
-                Ok(Some(event)) => self.message(state, event.data, due, id, now),
-                Ok(None) => break,
-                Err(sse::TooLarge) => {
-                    state.reads = false;
-                    state.find_wrong(Wrong::TooLarge);
-                    break;
-                }
+                StreamKind::Sse | StreamKind::Grpc => self.message(state, event.data, due, id, now),
             }
         }
         state.parser = parser;
+        Ok(())
+    }
+
+    fn frames(&mut self, state: &mut MessageState, mut piece: &[u8], due: u64, id: u64, now: u64) -> Result<(), Wrong> {
+        let mut parser = std::mem::take(&mut state.grpc);
+        while let Some(message) = parser.next(&mut piece).map_err(Wrong::Prefix)? {
+            self.message(state, grpc::field(message), due, id, now);
+        }
+        state.grpc = parser;
+        Ok(())
     }
 
     /// A message came. `due`: when its request was; `id`: that of its request, 0 where it has none.
@@ -308,9 +361,19 @@ impl MessageWatch {
     /// A response is complete: what is wrong with its stream.
     fn end(&mut self, state: &mut MessageState) -> Option<Wrong> {
         if std::mem::take(&mut state.reads) {
-            let is_short = state.known.is_some_and(|(_, of)| state.next < of) || state.parser.is_within();
-            if state.wrong == Some(Wrong::Failed) {
-                self.count(|counts| counts.failed += 1);
+            let is_short = state.known.is_some_and(|(_, of)| state.next < of)
+                || state.parser.is_within()
+                || state.grpc.is_within();
+            let failure = match state.status {
+                Some(status) if status != Status::OK => Some(Wrong::Status(status)),
+                None if self.spec.kind == StreamKind::Grpc => Some(Wrong::NoStatus),
+                _ => state.wrong.filter(|wrong| *wrong == Wrong::Failed),
+            };
+            if failure.is_some() {
+                // Weightier than what is wrong with the messages.
+                state.wrong = failure;
+                let is_told = failure != Some(Wrong::NoStatus);
+                self.count(|counts| *(if is_told { &mut counts.failed } else { &mut counts.cut_short }) += 1);
             } else if state.received == 0 {
                 state.find_wrong(Wrong::Empty);
                 self.count(|counts| counts.cut_short += 1);
@@ -531,6 +594,59 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn the_status_of_a_call_decides_and_not_that_of_http() {
+        type Headers = &'static [(&'static [u8], &'static [u8])];
+        const CALL: Headers = &[(b"content-type", b"application/grpc+proto")];
+        let message = |number: u32| {
+            let (before, length) = grpc::before_field(100);
+            let mut data = before[..length].to_vec();
+            Stamp { stream: 7, number, of: 2, due: 0, sent: u64::from(number) * PACE }.write(100, &mut data);
+            data
+        };
+        let run = |head: Headers, numbers: &[u32], trailers: Headers| {
+            let spec = StreamSpec { kind: StreamKind::Grpc, ..SPEC };
+            let (mut watch, mut stream) = (MessageWatch::new(spec), Stream::default());
+            watch.begin(&mut stream, true, 0);
+            watch.check_type(&mut stream, head.iter().copied());
+            for number in numbers {
+                // However they are cut.
+                message(*number).chunks(7).for_each(|piece| watch.body(&mut stream, piece, u64::from(*number) * PACE));
+            }
+            watch.check_status(&mut stream, trailers.iter().copied());
+            let wrong = watch.end(stream.messages.as_mut().expect("it began"));
+            (watch.counts.1, wrong.map(|wrong| (wrong.kind(), wrong.to_string())))
+        };
+        const OK: Headers = &[(b"grpc-status", b"0")];
+        const HEAD_ALONE: Headers = &[CALL[0], (b"grpc-status", b"8")];
+        let ends = |counts: MessageCounts| (counts.whole, counts.cut_short, counts.failed);
+        let (counts, wrong) = run(CALL, &[0, 1], OK);
+        assert_eq!((counts.received, counts.altered, ends(counts), wrong), (2, 0, (1, 0, 0), None));
+        let said = |head, numbers: &[u32], trailers| {
+            let (counts, wrong) = run(head, numbers, trailers);
+            let (kind, words) = wrong.expect("something is wrong");
+            (ends(counts), kind, words)
+        };
+        let failed = |words: &str| ((0, 0, 1), ErrorKind::BadStatus, words.to_owned());
+        // With all messages, with some, and in the head alone.
+        for numbers in [&[0, 1][..], &[0]] {
+            let found = said(CALL, numbers, &[(b"grpc-status", b"14"), (b"grpc-message", b"away")]);
+            assert_eq!(found, failed("grpc-status 14 UNAVAILABLE"));
+        }
+        assert_eq!(said(HEAD_ALONE, &[], &[]), failed("grpc-status 8 RESOURCE_EXHAUSTED"));
+        assert_eq!(said(CALL, &[0, 1], &[(b"grpc-status", b"fine")]), failed("grpc-status 2 UNKNOWN"));
+        let (ended, kind, words) = said(CALL, &[0, 1], &[]);
+        assert_eq!((ended, kind), ((0, 1, 0), ErrorKind::WrongHeader));
+        assert!(words.starts_with("no grpc-status"), "{words}");
+        assert_eq!(said(CALL, &[0], OK).2, Wrong::CutShort.to_string());
+        assert_eq!(said(CALL, &[0, 0, 1], OK).2, Wrong::Doubled.to_string());
+        assert_eq!(said(CALL, &[1], OK).2, Wrong::Lost.to_string());
+        assert_eq!(
+            said(&[(b"content-type", b"text/html")], &[], &[]).2,
+            "another content type; expected: application/grpc"
+        );
+    }
+
+    #[test]
     fn what_comes_together_was_gathered_if_it_was_sent_apart() {
         let late = 4 * PACE;
         let one_by_one: Vec<_> = (0..4).map(|n| (u64::from(n) * PACE + 5, text(n))).collect();
@@ -552,7 +668,7 @@ pub(crate) mod tests {
             watch.begin(&mut stream, true, 0);
             watch.check_type(&mut stream, types.iter().copied());
             watch.body(&mut stream, &text(0), 1);
-            assert_eq!(watch.end(stream.messages.as_mut().expect("it began")), Some(Wrong::Type));
+            assert_eq!(watch.end(stream.messages.as_mut().expect("it began")), Some(Wrong::Type("text/event-stream")));
         }
         // A response that failed has its own reason.
         watch.begin(&mut stream, false, 0);

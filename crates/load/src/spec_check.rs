@@ -4,7 +4,9 @@
 use std::net::IpAddr;
 
 use weir_model::keyvalue::Operation;
-use weir_model::load::{Bursts, Endpoint, LONGEST_S, LoadProtocol, LoadSpec, OfferedRate, RandomDuration};
+use weir_model::load::{
+    Bursts, Endpoint, LONGEST_S, LoadProtocol, LoadSpec, OfferedRate, RandomDuration, RequestSpec, StreamKind,
+};
 use weir_model::protocol::Protocol;
 use weir_model::suite::LoadKind;
 
@@ -181,6 +183,15 @@ fn streams_of_messages(spec: &LoadSpec) -> Result<(), String> {
     let kind = stream.kind.as_str();
     must(!spec.protocol.application().is_keyvalue(), || {
         format!("streams of {kind} are for HTTP; {} has none", spec.protocol.application().id())
+    })?;
+    if let Some(needed) = stream.kind.application() {
+        must(spec.protocol.application() == needed, || {
+            format!("streams of {kind} over {}; expected: {}", spec.protocol.application().id(), needed.id())
+        })?;
+    }
+    let changes = |request: &&RequestSpec| request.template && request.request.body.windows(2).any(|two| two == b"{{");
+    must(stream.kind != StreamKind::Grpc || !spec.requests.iter().any(|request| changes(&request)), || {
+        "a message of grpc with fields, whose length stands before it; expected: a body without {{".into()
     })?;
     must(spec.accept_encoding.is_none(), || {
         format!(

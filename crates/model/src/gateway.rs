@@ -27,6 +27,8 @@ pub enum Feature {
     Failover,
     /// Thousands of routes by the beginning of the path.
     Routes,
+    /// gRPC, with HTTP/2 to the origin.
+    Grpc,
 }
 
 impl Feature {

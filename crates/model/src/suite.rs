@@ -133,8 +133,9 @@ pub struct Workload {
     /// The content coding that requests accept (`Accept-Encoding`). Responses may then be coded so, and are checked when they are decoded.
     /// Left out, none: coded responses are wrong.
     pub accept_encoding: Option<Coding>,
-    /// Responses are streams, and each of their messages is measured: `sse`, server-sent events. The load's `timeout` is then that of a
-    /// silence. Delays need an origin that stamps its messages, such as `/stream` of weir's own.
+    /// Responses are streams, and each of their messages is measured: `sse`, server-sent events; `openai`, completions of a language model;
+    /// `grpc`, calls, for which the protocol is `h2c` or `h2`, and products speak HTTP/2 with the origin. The load's `timeout` is then that of
+    /// a silence. Delays need an origin that stamps its messages, such as weir's own.
     pub stream: Option<StreamKind>,
     /// How many origins stand behind the product. How it spreads connections and requests over them is its configuration's.
     /// Left out, one.
@@ -171,7 +172,26 @@ impl Workload {
 
     /// The features that it needs of a product.
     pub fn needs(&self) -> Vec<Feature> {
-        self.gateway.needs(self.origin_count())
+        let stream = self.stream.and_then(|kind| match kind {
+            StreamKind::Grpc => Some(Feature::Grpc),
+            StreamKind::Sse | StreamKind::OpenAi => None,
+        });
+        self.gateway.needs(self.origin_count()).into_iter().chain(stream).collect()
+    }
+
+    /// What a product speaks to the origin: HTTP/2 where its messages need that, else as [`Protocol::upstream`].
+    pub fn upstream(&self) -> Protocol {
+        match self.stream.and_then(StreamKind::application) {
+            Some(needed) => Protocol::all()
+                .find(|protocol| !protocol.is_tls() && protocol.application() == needed)
+                .unwrap_or_default(),
+            None => self.protocol.upstream(),
+        }
+    }
+
+    /// The request as it is sent, with this time for the response.
+    pub fn sent_request(&self, timeout: Option<Duration>) -> Request {
+        self.stream.map_or_else(|| self.request.clone(), |kind| kind.dressed(&self.request, timeout))
     }
 
     /// The header with the IDs of its requests, in lower case; `None`: they have no IDs.

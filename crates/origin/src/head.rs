@@ -48,8 +48,13 @@ impl Default for Headers {
 impl Headers {
     /// The same, of a body in a coding.
     pub(crate) fn coded(&self, coding: Coding) -> Headers {
-        let own = [Header::new("Content-Encoding", coding.as_str()), Header::new("Vary", "Accept-Encoding")];
-        Headers(self.0.iter().cloned().chain(own).collect())
+        self.with(&[("Content-Encoding", coding.as_str()), ("Vary", "Accept-Encoding")])
+    }
+
+    /// The same, and these.
+    pub(crate) fn with(&self, more: &[(&str, &str)]) -> Headers {
+        let more = more.iter().map(|(name, value)| Header::new(name, value));
+        Headers(self.0.iter().cloned().chain(more).collect())
     }
 
     /// All of a head for a body of this type, by the names of HTTP/1.1 or HTTP/2. An empty type is left out.

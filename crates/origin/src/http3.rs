@@ -315,6 +315,15 @@ impl Half for Http3 {
         self.frame(stream, ends, out, |server, stream, out| server.data(stream, body, ends, out))
     }
 
+    fn trailers<O: Output>(
+        &mut self,
+        stream: Stream,
+        headers: &[(&str, &[u8])],
+        out: &mut O,
+    ) -> Result<SendStatus, SendError> {
+        self.frame(stream, true, out, |server, stream, out| server.trailers(stream, headers, out))
+    }
+
     fn fail<O: Output>(&mut self, stream: Stream, out: &mut O) {
         if let Ok(stream) = self.stream(stream) {
             self.server.reset(stream);

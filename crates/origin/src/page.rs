@@ -19,6 +19,8 @@ weir origin: the server behind the proxy.
                     (64, 200ms, 20ms, 200, 1); it has the faults reset, close and stall (half-way) and status
 /v1/chat/completions   a language model: a stream of such messages if the request's body asks for one, else all in one
                     piece at once; it has the same query, and the fault error, which says half-way that it failed
+/weir.Echo/Unary    a call of gRPC, over HTTP/2 alone: one message at once; /weir.Echo/ServerStream: as /stream. Both have
+                    its query, the fault error (status 13 half-way), and code=<status>, which comes without a message
 /                   this page
 
 Any of them takes a query, which wins over the path:

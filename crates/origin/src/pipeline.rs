@@ -181,6 +181,8 @@ impl Pipeline {
     ) {
         let resolved = state.shared.cache.resolve(head.target);
         let resolved = resolved.accepted(|| http1::header(head.raw, "accept-encoding"));
+        // A call has trailers, and nobody reads those of HTTP/1.1.
+        let resolved = if resolved.plan.is_call() { Rc::new(Resolved::status_page(505)) } else { resolved };
         let role = if resolved.own { Role::Own } else { Role::Counted };
         let read = mem::take(&mut self.head_bytes) + read as u64;
         self.count(state, role, resolved.source, head, read);

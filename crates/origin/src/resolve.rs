@@ -16,8 +16,7 @@ use weir_model::load::RESPONSE_HEADER;
 use weir_net::Clock;
 use weir_wire::http1::encode::{self, BodyFraming, Persistence};
 use weir_wire::http2::{EncodeError, Prepared};
-use weir_wire::http3;
-use weir_wire::openai;
+use weir_wire::{grpc, http3, openai};
 
 use crate::head::{GivenHeaders, Headers};
 use crate::page;
@@ -213,6 +212,10 @@ impl Resolved {
             (None, Subject::Headers) => (Source::Headers, nothing(), TEXT),
             (None, Subject::Request) => (Source::Request, nothing(), TEXT),
             (None, Subject::Stream) => (Source::Stream, nothing(), EVENTS),
+            (None, Subject::Call) if plan.stream.is_some_and(|shape| shape.code > 0) => {
+                (Source::Fixed, nothing(), grpc::CONTENT_TYPE)
+            }
+            (None, Subject::Call) => (Source::Stream, nothing(), grpc::CONTENT_TYPE),
             (None, Subject::Completion) => (Source::Fixed, Body::text(completion(&plan)), JSON),
             (None, Subject::Counters) => (Source::Counters, nothing(), JSON),
         };
@@ -231,6 +234,13 @@ impl Resolved {
             return Resolved { streamed, ..Resolved::prepared(plan, own, source, body, content_type, headers) };
         }
         let content_type = given_type.unwrap_or(content_type);
+        let headers = match plan.stream {
+            // The head alone says how the call went.
+            Some(Shape { code: code @ 1.., .. }) => {
+                headers.with(&[(grpc::STATUS, &code.to_string()), (grpc::MESSAGE, "on purpose")])
+            }
+            _ => headers,
+        };
         let encoding = plan.encoding.filter(|_| source == Source::Fixed && !body.bytes().is_empty());
         let coded = encoding.map(|coding| {
             let (plan, body) = (plan.clone(), Body::Copied(coded(coding, body.bytes())));

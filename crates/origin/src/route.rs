@@ -59,6 +59,8 @@ pub(crate) enum Subject {
     Request,
     /// `/stream`: messages, one after another.
     Stream,
+    /// `/weir.Echo/...`: a call of gRPC.
+    Call,
     /// `/v1/chat/completions`: the completion of a prompt, as a stream where the request asks for one.
     Completion,
     /// `/_weir/counters`: the counters.
@@ -97,7 +99,8 @@ const STREAM_FAULTS_RULE: &str =
     "a fault of a stream: reset, reset=before, reset=middle, close, stall or status=<200 to 599>";
 
 /// Which streams say that they failed.
-const ERROR_RULE: &str = "error for /v1/chat/completions alone: elsewhere nothing in a stream can say that it failed";
+const ERROR_RULE: &str =
+    "error for /v1/chat/completions and calls alone: elsewhere nothing in a stream can say that it failed";
 
 /// The longest excerpt of a target that an error contains, in bytes.
 const EXCERPT: usize = 64;
@@ -115,6 +118,17 @@ impl Plan {
         stream: None,
         encoding: None,
     };
+
+    /// That of a call of gRPC.
+    fn call(shape: Shape) -> Plan {
+        let stream = Some(Shape { wrapping: Wrapping::Call, ..shape });
+        Plan { stream, chunked: true, ..Plan::of(Subject::Call) }
+    }
+
+    /// Whether it is a call of gRPC, which nothing but HTTP/2 can carry.
+    pub(crate) fn is_call(&self) -> bool {
+        self.subject == Subject::Call
+    }
 
     /// The plan of a path without query.
     fn of(subject: Subject) -> Plan {
@@ -194,6 +208,11 @@ fn parse_path(path: &[u8]) -> Result<Plan, Refusal> {
             let stream = Shape { wrapping: Wrapping::Completion, ..Shape::default() };
             Plan { stream: Some(stream), ..Plan::of(Subject::Completion) }
         }
+        b"/weir.Echo/Unary" => {
+            let at_once = RandomDuration::Constant { s: 0.0 };
+            Plan::call(Shape { messages: 1, first: at_once, every: at_once, ..Shape::default() })
+        }
+        b"/weir.Echo/ServerStream" => Plan::call(Shape::default()),
         b"/_weir/counters" => Plan::of(Subject::Counters),
         b"/_weir/ready" => Plan::of(Subject::Ready),
         _ => {
@@ -254,6 +273,10 @@ fn parse_stream_pair(shape: &mut Shape, key: &[u8], text: &[u8]) -> Result<bool,
         b"every" => shape.every = read("?every=", text, stream::time, stream::TIME_RULE)?,
         b"size" => shape.size = read("?size=", text, stream::size, stream::SIZE_RULE)?,
         b"seed" => shape.seed = read("?seed=", text, stream::number, stream::SEED_RULE)?,
+        b"code" if shape.wrapping == Wrapping::Call => {
+            let code = |text: &[u8]| stream::number(text).filter(|code| *code <= 16).map(|code| code as u32);
+            shape.code = read("?code=", text, code, "0 to 16: the status of a call without messages")?;
+        }
         b"chunked" | b"bytes" => return Err(bad("?", key, "neither chunked nor bytes: a stream has no length")),
         _ => return Ok(false),
     }
@@ -363,6 +386,7 @@ mod tests {
             first: RandomDuration::Constant { s: 65.0 },
             every: RandomDuration::Uniform { from_s: 0.01, to_s: 0.03 },
             size: 4096,
+            code: 0,
             seed: 9,
         };
         let found = plan("/stream?messages=3&first=65s&every=10ms..30ms&size=4KiB&seed=9&fault=close:5%&close=1");
@@ -409,8 +433,10 @@ mod tests {
             ("/stream?size=10", 400, &["`10`", "85 to 64KiB"]),
             ("/stream?fault=drip=1kB/s", 400, &["drip", "reset=middle"]),
             ("/stream?chunked=0", 400, &["`chunked`", "has no length"]),
-            ("/stream?fault=error", 400, &["error", "/v1/chat/completions alone"]),
-            ("/bytes/1?fault=error", 400, &["error", "/v1/chat/completions alone"]),
+            ("/stream?fault=error", 400, &["error", "/v1/chat/completions and calls alone"]),
+            ("/bytes/1?fault=error", 400, &["error", "/v1/chat/completions and calls alone"]),
+            ("/weir.Echo/Unary?code=17", 400, &["`17`", "0 to 16"]),
+            ("/stream?code=1", 400, &["code=1"]),
         ] {
             let refusal = parse(target.as_bytes()).expect_err(target);
             assert_eq!(refusal.status(), status, "{target}");

@@ -7,9 +7,10 @@
 use std::time::Duration;
 
 use weir_model::load::RandomDuration;
+use weir_wire::grpc::Status;
 use weir_wire::request_id::RequestId;
 use weir_wire::stamp::{LEAST_SIZE, Stamp};
-use weir_wire::{openai, sse};
+use weir_wire::{grpc, openai, sse};
 
 use crate::fault::Fault;
 use crate::random::Random;
@@ -29,12 +30,16 @@ pub(crate) enum Wrapping {
     Events,
     /// Each is the content of an event of a language model.
     Completion,
+    /// Each is a message of gRPC, and a status follows.
+    Call,
 }
 
 impl Wrapping {
     /// What stands before the stream, before and behind each message, and behind the stream, in pieces.
     fn parts(self) -> [&'static [&'static [u8]]; 4] {
         match self {
+            // What stands before its messages depends on their size.
+            Wrapping::Call => [&[], &[], &[], &[]],
             Wrapping::Events => [&[], &[sse::BEFORE_DATA], &[sse::AFTER_DATA], &[]],
             Wrapping::Completion => [
                 &[sse::BEFORE_DATA, openai::ROLE, sse::AFTER_DATA],
@@ -48,7 +53,8 @@ impl Wrapping {
     /// What says in the middle that the sender failed, and ends the stream.
     fn failure(self) -> &'static [&'static [u8]] {
         match self {
-            Wrapping::Events => &[],
+            // Its status says it.
+            Wrapping::Call | Wrapping::Events => &[],
             Wrapping::Completion => {
                 &[sse::BEFORE_DATA, openai::FAILURE, sse::AFTER_DATA, sse::BEFORE_DATA, openai::DONE, sse::AFTER_DATA]
             }
@@ -58,6 +64,14 @@ impl Wrapping {
 
 fn length(pieces: &[&[u8]]) -> usize {
     pieces.iter().map(|piece| piece.len()).sum()
+}
+
+/// Bytes of what stands before a stream, before and behind each of its messages, and behind it.
+fn lengths(wrapping: Wrapping, size: usize) -> [usize; 4] {
+    match wrapping {
+        Wrapping::Call => [0, grpc::before_field(size).1, 0, 0],
+        _ => wrapping.parts().map(length),
+    }
 }
 
 /// What a target says of a stream.
@@ -72,6 +86,8 @@ pub(crate) struct Shape {
     pub(crate) every: RandomDuration,
     /// Bytes of a message.
     pub(crate) size: usize,
+    /// The status of a call that has no messages; 0: it has them.
+    pub(crate) code: u32,
     /// Of the times that are drawn. Each stream draws its own; the n-th of a worker draws the same each time.
     pub(crate) seed: u64,
 }
@@ -86,6 +102,7 @@ impl Default for Shape {
             first: constant(0.2),
             every: constant(0.02),
             size: 200,
+            code: 0,
             seed: 1,
         }
     }
@@ -94,7 +111,7 @@ impl Default for Shape {
 impl Shape {
     /// Bytes of all messages with what they are wrapped in.
     pub(crate) fn bytes(self) -> u64 {
-        let [begin, before, behind, end] = self.wrapping.parts().map(length);
+        let [begin, before, behind, end] = lengths(self.wrapping, self.size);
         u64::from(self.messages) * (before + self.size + behind) as u64 + (begin + end) as u64
     }
 }
@@ -108,6 +125,8 @@ pub(crate) struct MessageStream {
     next: u32,
     due: u64,
     random: Random,
+    /// When its client gives it up.
+    deadline: u64,
     /// It ended with a failure.
     failed: bool,
     /// Bytes so far.
@@ -133,12 +152,18 @@ impl MessageStream {
             next: 0,
             due: now,
             random: Random::new(shape.seed, nth as usize),
+            deadline: u64::MAX,
             failed: false,
             written: 0,
             fault,
         };
         stream.due += stream.draw(shape.first);
         stream
+    }
+
+    /// The same with a time at which its client gives it up.
+    pub(crate) fn until(self, deadline: Option<u64>) -> MessageStream {
+        MessageStream { deadline: deadline.unwrap_or(u64::MAX), ..self }
     }
 
     fn draw(&mut self, time: RandomDuration) -> u64 {
@@ -150,7 +175,7 @@ impl MessageStream {
         if self.fails_now() {
             return length(self.shape.wrapping.failure());
         }
-        let [begin, before, behind, end] = self.shape.wrapping.parts().map(length);
+        let [begin, before, behind, end] = lengths(self.shape.wrapping, self.shape.size);
         let begin = if self.next == 0 { begin } else { 0 };
         let end = if self.next + 1 == self.shape.messages { end } else { 0 };
         begin + before + self.shape.size + behind + end
@@ -161,9 +186,9 @@ impl MessageStream {
         self.written
     }
 
-    /// The middle has come, in which it fails.
+    /// The middle has come, in which it fails, or its time is over.
     fn fails_now(&self) -> bool {
-        self.fault == Some(Fault::Error) && self.next == self.shape.messages / 2
+        self.is_late() || (self.fault == Some(Fault::Error) && self.next == self.shape.messages / 2)
     }
 
     /// What its target says of it.
@@ -173,7 +198,20 @@ impl MessageStream {
 
     /// When the next message is due.
     pub(crate) fn due(&self) -> u64 {
-        self.due
+        self.due.min(self.deadline)
+    }
+
+    /// Of a call, what is said of how it went, once all is written.
+    pub(crate) fn status(&self) -> Option<Status> {
+        (self.shape.wrapping == Wrapping::Call).then_some(match self.failed {
+            false => Status::OK,
+            true if self.is_late() => Status::DEADLINE_EXCEEDED,
+            true => Status::INTERNAL,
+        })
+    }
+
+    fn is_late(&self) -> bool {
+        self.deadline < self.due
     }
 
     /// Whether all are written.
@@ -200,6 +238,10 @@ impl MessageStream {
             put(begin, out);
         }
         put(before, out);
+        if wrapping == Wrapping::Call {
+            let (before, length) = grpc::before_field(size);
+            out.extend_from_slice(&before[..length]);
+        }
         Stamp { stream: self.id, number: self.next, of, due: self.due, sent: now }.write(size, out);
         put(behind, out);
         self.next += 1;
@@ -312,6 +354,33 @@ mod tests {
                 _ => &["failure", "done"],
             };
             assert_eq!(all, wanted);
+        }
+    }
+
+    #[test]
+    fn a_call_has_a_status_and_keeps_its_deadline() {
+        let shape = Shape { wrapping: Wrapping::Call, messages: 4, ..Shape::default() };
+        for (fault, deadline, wanted, messages) in [
+            (None, None, Status::OK, 4),
+            (None, Some(260_000_000), Status::OK, 4),
+            (None, Some(230_000_000), Status::DEADLINE_EXCEEDED, 2),
+            (Some(Fault::Error), None, Status::INTERNAL, 2),
+        ] {
+            let mut stream = MessageStream::begin(shape, 7, None, fault, 0).until(deadline);
+            let mut out = Vec::new();
+            while !stream.is_done() {
+                let (before, next) = (out.len(), stream.next_bytes());
+                assert!(stream.due() <= deadline.unwrap_or(u64::MAX));
+                stream.write(stream.due(), &mut out);
+                assert_eq!(out.len() - before, next);
+            }
+            assert_eq!((stream.status(), stream.written()), (Some(wanted), out.len() as u64));
+            let (mut parser, mut input, mut found) = (grpc::Parser::default(), &out[..], 0);
+            while let Some(message) = parser.next(&mut input).expect("right prefixes") {
+                assert!(matches!(stamp::read(grpc::field(message)), Message::Whole(_)));
+                found += 1;
+            }
+            assert_eq!((found, parser.is_within()), (messages, false), "{wanted}");
         }
     }
 

@@ -16,7 +16,7 @@ use weir_host::transport::command_line;
 use weir_host::{Confined, Disk, Host, ProgramSpec};
 use weir_model::fault::{Fault, FaultKind};
 use weir_model::gateway::Gateway;
-use weir_model::load::REQUEST_ID_HEADER;
+use weir_model::load::{REQUEST_ID_HEADER, StreamKind};
 use weir_model::product::{Part, Product, ProductKind, Program};
 use weir_model::suite::Protocol;
 
@@ -107,8 +107,8 @@ pub struct LaunchSpec<'a> {
     pub protocol: Protocol,
     /// Streams that each of them may have open.
     pub streams: u32,
-    /// Their responses are streams, of which messages are to be passed on as they come.
-    pub stream: bool,
+    /// Their responses are such streams, of which messages are to be passed on as they come.
+    pub stream: Option<StreamKind>,
     /// The paths of their requests, or empty where they have none; queries are ignored.
     pub targets: &'a [&'a str],
     /// What is asked of it beyond sending requests on.

@@ -17,6 +17,7 @@ use minijinja::value::{Serde, ValueKind};
 use minijinja::{Environment, UndefinedBehavior, Value};
 use weir_host::Host;
 use weir_model::gateway::Gateway;
+use weir_model::load::StreamKind;
 use weir_model::product::{self, Product, Profile, Program, Reload};
 use weir_model::suite::{Protocol, Tls};
 
@@ -44,8 +45,9 @@ pub struct Vars {
     pub others: Vec<(Protocol, SocketAddr)>,
     /// `streams`: HTTP/2 streams a connection; 1 for HTTP/1.1.
     pub streams: u32,
-    /// `stream`: responses are streams, of which messages are to be passed on as they come.
-    pub stream: bool,
+    /// `stream`: what carries the messages of responses that are streams, which are to be passed on as they come (`sse`, `grpc`); none where
+    /// they are not.
+    pub stream: Option<StreamKind>,
     /// `tls_min`, `tls_max`, `tls12_suites`, `tls13_suites`, `resumption`, `key_type`, `client_certificates`.
     pub tls: Tls,
     /// `paths`: the paths of the load's requests, without queries, for products that need a rule for each path. `path` is the
@@ -248,7 +250,7 @@ fn values(host: &dyn Host, vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static 
         ("connections", Value::from(vars.connections)),
         ("protocol", Value::from(vars.protocol.as_str())),
         ("streams", Value::from(vars.streams)),
-        ("stream", Value::from(vars.stream)),
+        ("stream", vars.stream.map_or(Value::from(()), |kind| Value::from(kind.as_str()))),
         ("cert", below(CERT)),
         ("key", below(KEY)),
         ("cert_and_key", below(CERT_AND_KEY)),

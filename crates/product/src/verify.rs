@@ -19,7 +19,7 @@ use crate::http::Http;
 /// # Errors
 /// What was found and what would be right.
 pub fn reference(workload: &Workload, origin: &Http) -> Result<(Expect, Response), String> {
-    let response = origin.send(&workload.request).map_err(|e| format!("the origin did not answer: {e}"))?;
+    let response = origin.send(&workload.sent_request(None)).map_err(|e| format!("the origin did not answer: {e}"))?;
     let expect = &workload.expect;
     let (status, size, hash) = (response.status, response.size(), response.hash());
     let differences = [
@@ -87,7 +87,7 @@ fn named(workload: &Workload, nth: usize) -> Request {
     let (load, thread) = OWN;
     let name = RequestId::new(load, thread, nth as u64).text();
     let header = workload.request_id_header().map(|header| (header, String::from_utf8_lossy(&name).into_owned()));
-    let mut request = workload.request.clone();
+    let mut request = workload.sent_request(None);
     request.headers.extend(header);
     request
 }

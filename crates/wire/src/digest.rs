@@ -27,13 +27,14 @@ pub const DIGEST_LENGTH: usize = 4 * FIELD;
 const FIELD: usize = 9;
 
 /// Headers that are not compared. The connection has its own (RFC 9110 section 7.6.1), and so has framing. Intermediaries write or
-/// replace the host, the codings that they accept, their own mark, and identifiers for tracing.
-pub const NOT_COMPARED: [&str; 20] = [
+/// replace the host, the codings that they accept, the time that is left, their own mark, and identifiers for tracing.
+pub const NOT_COMPARED: [&str; 21] = [
     "accept-encoding",
     "connection",
     "content-length",
     "expect",
     "forwarded",
+    "grpc-timeout",
     "host",
     "http2-settings",
     "keep-alive",

@@ -18,7 +18,7 @@
 //! [`names`] are those of requests: the client writes them into a header, and the origin returns them. [`digest`] has the digests
 //! behind them, by which the origin sees what was altered on the way.
 //!
-//! [`sse`] reads the events of a body, [`openai`] what those of a language model bring, and [`stamp`] has what the origin writes into each message of a stream, of events or others.
+//! [`sse`] reads the events of a body, [`openai`] what those of a language model bring, [`grpc`] the messages of calls, and [`stamp`] has what the origin writes into each message of a stream, of events or others.
 //!
 //! [`proxy_protocol`] is the header with which a connection may begin, below TLS.
 //!
@@ -34,6 +34,7 @@ pub const MOST_HEADERS: u32 = 128;
 pub const MOST_HEAD_BYTES: u32 = 64 * 1024;
 
 pub mod digest;
+pub mod grpc;
 pub mod http1;
 pub mod http2;
 pub mod http3;

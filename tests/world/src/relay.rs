@@ -1,5 +1,6 @@
 //! A proxy for streams, with one connection to the origin for each of a client's: it passes bytes on as they come, or does to them what
-//! proxies are known to do. Of what it has to understand it knows HTTP/1.1, in which each message of weir's origin is a chunk.
+//! proxies are known to do. Of what it has to understand it knows that each message of weir's origin is a chunk of HTTP/1.1, or a frame of
+//! HTTP/2 with one request at a time.
 
 use std::collections::HashMap;
 use std::io;
@@ -44,6 +45,11 @@ pub struct Relay {
 #[derive(Debug)]
 struct Response {
     parser: ResponseParser,
+    /// Something has come.
+    begun: bool,
+    /// What the origin sends in place of HTTP/1.1, and the beginning of a frame of it.
+    frames: Option<Frames>,
+    rest: Vec<u8>,
     /// Messages so far.
     messages: usize,
     delayed: Option<Vec<u8>>,
@@ -109,7 +115,17 @@ impl Response {
     fn new() -> Response {
         let mut parser = ResponseParser::new(Limits::default());
         parser.request_sent(false);
-        Response { parser, messages: 0, delayed: None, held: Vec::new(), flush_at: 0, ended: false }
+        Response {
+            parser,
+            begun: false,
+            frames: None,
+            rest: Vec::new(),
+            messages: 0,
+            delayed: None,
+            held: Vec::new(),
+            flush_at: 0,
+            ended: false,
+        }
     }
 
     fn flush<I: Io>(&mut self, io: &mut I, to: Conn, within: u64) {
@@ -119,8 +135,44 @@ impl Response {
         }
     }
 
+    /// The same frames, changed.
+    fn rewrite_frames(&mut self, frames: Frames, fault: RelayFault, bytes: &[u8]) -> Vec<u8> {
+        self.rest.extend_from_slice(bytes);
+        let mut out = Vec::new();
+        while let Some((length, is_message)) = frames.next(&self.rest) {
+            let mut frame: Vec<u8> = self.rest.drain(..length).collect();
+            if !is_message {
+                // What is behind the messages, or before them.
+                self.messages = 0;
+                out.extend_from_slice(&frame);
+                continue;
+            }
+            let number = self.messages;
+            self.messages += 1;
+            match fault {
+                RelayFault::Drop(n) if n == number => continue,
+                RelayFault::Double(n) if n == number => out.extend_from_slice(&frame),
+                RelayFault::Delay(n) if n == number => {
+                    self.delayed = Some(frame);
+                    continue;
+                }
+                RelayFault::Alter(n) if n == number => frame[length - 20] ^= 1,
+                _ => {}
+            }
+            out.extend_from_slice(&frame);
+            out.extend(self.delayed.take().into_iter().flatten());
+        }
+        out
+    }
+
     /// The same response, changed.
     fn rewrite(&mut self, fault: RelayFault, bytes: &[u8]) -> Vec<u8> {
+        if !std::mem::replace(&mut self.begun, true) && !bytes.starts_with(b"HTTP/") {
+            self.frames = Some(Frames::Http2);
+        }
+        if let Some(frames) = self.frames {
+            return self.rewrite_frames(frames, fault, bytes);
+        }
         let (mut input, mut out) = (bytes, Vec::new());
         while let Ok(Some(event)) = self.parser.next(&mut input) {
             match event {
@@ -155,6 +207,22 @@ impl Response {
             }
         }
         out
+    }
+}
+
+/// What has messages in frames.
+#[derive(Debug, Clone, Copy)]
+enum Frames {
+    Http2,
+}
+
+impl Frames {
+    /// How long the next frame is, and whether it has a message; `None`: it is not whole.
+    fn next(self, bytes: &[u8]) -> Option<(usize, bool)> {
+        let Frames::Http2 = self;
+        let [a, b, c, kind, ..] = *bytes.first_chunk::<9>()?;
+        let payload = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
+        (bytes.len() >= 9 + payload).then_some((9 + payload, kind == 0 && payload > 0))
     }
 }
 

@@ -29,7 +29,11 @@ pub fn load_spec(
         // A search sets its rates one after another.
         (LoadKind::Closed | LoadKind::Search { .. } | LoadKind::Open { .. }, _) => LoadKind::Closed,
     };
-    let mut plain = LoadSpec::new(Target::tcp(target, authority), trial.spec.workload.request.clone(), expect.clone());
+    let mut plain = LoadSpec::new(
+        Target::tcp(target, authority),
+        trial.spec.workload.sent_request(Some(trial.spec.load.timeout)),
+        expect.clone(),
+    );
     let gateway = &trial.spec.workload.gateway;
     if let Some(path) = gateway.route_template(&trial.spec.workload.request.path) {
         plain.requests.iter_mut().for_each(|one| (one.template, one.request.path) = (true, path.clone()));

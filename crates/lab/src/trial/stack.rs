@@ -206,7 +206,7 @@ impl Stack {
 fn at_origin(workload: &Workload, product: &Product) -> Protocol {
     match &product.kind {
         ProductKind::Direct => workload.protocol,
-        ProductKind::Proxy(_) | ProductKind::Served(_) => workload.protocol.upstream(),
+        ProductKind::Proxy(_) | ProductKind::Served(_) => workload.upstream(),
     }
 }
 
@@ -257,7 +257,7 @@ fn start_product(
         connections: load.connections,
         protocol: *protocol,
         streams: workloads.iter().map(|workload| load.streams_of(workload.protocol)).max().unwrap_or(1),
-        stream: workloads.iter().any(|workload| workload.stream.is_some()),
+        stream: trial.spec.workload.stream,
         targets: &targets(&workloads),
         gateway: &trial.spec.workload.gateway,
         request_id_header: trial.spec.workload.request_id_header(),

@@ -16,6 +16,7 @@ use weir_model::units::{ByteCount, HumanDuration, Rate};
 
 use super::flag_values::{self as parse, ConnectTo, Speed};
 use super::recorded::{Kind, URLS_FORMATS};
+use crate::exit::Failure;
 use crate::process::parse_cpus;
 use crate::telemetry::TelemetryArgs;
 use crate::values::{choice, driver_values, parse_count, parse_header, parse_header_name};
@@ -25,7 +26,8 @@ use crate::values::{choice, driver_values, parse_count, parse_header, parse_head
 #[command(after_help = include_str!("../../help/load-short.txt"), after_long_help = include_str!("../../help/load.txt"), override_usage = "weir load [OPTIONS] <URL>...\n       weir load [OPTIONS] --urls <FILE> [URL]")]
 pub struct Args {
     /// http[s]://host[:port][/path][?query]; several are requested in turn. Key-value servers:
-    /// redis[s]://[[user]:password@]host[:port], juno[s]://host[:port], memcached[s]://host[:port].
+    /// redis[s]://[[user]:password@]host[:port], juno[s]://host[:port], memcached[s]://host[:port]. Calls: grpc[s]://host:port/Service/Method,
+    /// which is http[s] with --http 2 and --stream grpc.
     #[arg(value_name = "URL", required_unless_present = "urls", hide_short_help = true)]
     pub url: Vec<String>,
     #[command(flatten)]
@@ -44,6 +46,37 @@ pub struct Args {
     pub(super) output: OutputFlags,
     #[command(flatten)]
     pub(super) telemetry: TelemetryArgs,
+}
+
+/// Schemes that say what is carried: the scheme that it is, and what the flags would say.
+const CARRIED: [(&str, &str, Application, StreamKind); 2] = [
+    ("grpc://", "http://", Application::Http2, StreamKind::Grpc),
+    ("grpcs://", "https://", Application::Http2, StreamKind::Grpc),
+];
+
+impl Args {
+    /// Replaces schemes that say what is carried by the flags that say the same.
+    ///
+    /// # Errors
+    /// Other flags, and URLs of different schemes.
+    pub fn take_schemes(&mut self) -> Result<(), Failure> {
+        let carried = |url: &String| CARRIED.iter().find(|(scheme, ..)| url.starts_with(scheme));
+        let Some((scheme, plain, http, stream)) = self.url.first().and_then(carried) else { return Ok(()) };
+        let wrong =
+            |what: &str, found: String| Err(Failure::wrong(what, found, format!("URLs of {scheme} alone, without it")));
+        if let Some(other) = self.url.iter().find(|url| !url.starts_with(scheme)) {
+            return wrong("URL", format!("{other} beside {scheme}"));
+        }
+        if self.connections.http.is_some_and(|given| given != *http) {
+            return wrong("--http", format!("another version than that of {scheme}"));
+        }
+        if self.responses.stream.is_some_and(|given| given != *stream) {
+            return wrong("--stream", format!("another kind than that of {scheme}"));
+        }
+        (self.connections.http, self.responses.stream) = (Some(*http), Some(*stream));
+        self.url.iter_mut().for_each(|url| url.replace_range(..scheme.len(), plain));
+        Ok(())
+    }
 }
 
 /// How requests arrive.
@@ -161,9 +194,10 @@ const FEED_ORDERS: [(&str, &str, FeedOrderOf); 2] = [
 
 const CODINGS: [(&str, &str, Coding); 1] = [("gzip", "RFC 1952", Coding::Gzip)];
 
-const STREAMS: [(&str, &str, StreamKind); 2] = [
+const STREAMS: [(&str, &str, StreamKind); 3] = [
     ("sse", "Server-sent events (text/event-stream)", StreamKind::Sse),
     ("openai", "Completions of a language model, in OpenAI's format", StreamKind::OpenAi),
+    ("grpc", "Calls of gRPC over HTTP/2, whose body is the message", StreamKind::Grpc),
 ];
 
 /// What is asked of a key-value server: only with the URL of one.

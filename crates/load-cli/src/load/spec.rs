@@ -55,6 +55,11 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
     if let Some(keyvalue) = &keyvalue {
         requests = RequestSpec::operations(&keyvalue.operations);
     }
+    let timeout_s = args.responses.timeout.0.as_secs_f64();
+    if let Some(kind) = args.responses.stream {
+        let timeout = Some(args.responses.timeout.0);
+        requests.iter_mut().for_each(|one| one.request = kind.dressed(&one.request, timeout));
+    }
     if (args.load.connections as usize) < targets.len() {
         let found = format!("{} connections for {} servers", args.load.connections, targets.len());
         return Err(Failure::wrong("-c", found, "at least one for each"));
@@ -92,7 +97,7 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
         real_time: false,
         warmup_s,
         duration_s,
-        timeout_s: args.responses.timeout.0.as_secs_f64(),
+        timeout_s,
         connect_timeout_s: None,
         leave_queue: false,
         seed: args.load.seed,

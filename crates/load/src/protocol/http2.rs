@@ -106,6 +106,10 @@ impl Protocol for Http2 {
                 responses.of(tag).begun();
                 Event::Progress
             }
+            ClientEvent::Trailers { tag, headers } => {
+                responses.of(tag).trailers(headers.iter());
+                Event::Progress
+            }
             ClientEvent::End { tag, sent } => {
                 if !sent {
                     responses.of(tag).before_its_request();

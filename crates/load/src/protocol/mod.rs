@@ -314,6 +314,13 @@ impl PartialResponse<'_> {
         }
     }
 
+    /// Headers came behind its body.
+    pub(crate) fn trailers<'h>(&mut self, headers: impl Iterator<Item = (&'h [u8], &'h [u8])>) {
+        if let Some(messages) = &mut self.watches.messages {
+            messages.check_status(self.stream, headers);
+        }
+    }
+
     /// Its head of HTTP/1.1 came, in which its ID is looked for if it should have one.
     #[inline]
     pub(crate) fn check_id_in(&mut self, head: &[u8]) {

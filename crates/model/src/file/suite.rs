@@ -17,7 +17,7 @@ use crate::as_published::AsPublished;
 use crate::filter::fits;
 use crate::gateway::Gateway;
 use crate::keyvalue::{LEAST_VALUE, LONGEST_VALUE};
-use crate::load::{MOST_ORIGIN_HEADERS, TlsVersion, origin_header, request_id_header};
+use crate::load::{MOST_ORIGIN_HEADERS, StreamKind, TlsVersion, origin_header, request_id_header};
 use crate::product::ORIGIN_PROFILE;
 use crate::suite::{
     Entry, EntryPattern, Expect, Load, LoadKind, Protocol, RateSpec, RequestIdSetting, Scale, ScaleOverride, Series,
@@ -432,6 +432,12 @@ impl Checks<'_, '_> {
     fn stream(&mut self, path: &str, workload: &Workload) {
         if workload.stream.is_none() || workload.protocol.is_keyvalue() {
             return;
+        }
+        let needed = workload.stream.and_then(StreamKind::application);
+        if let Some(needed) = needed.filter(|needed| workload.protocol.application() != *needed) {
+            let of_it = Protocol::all().filter(|protocol| protocol.application() == needed);
+            let found = format!("does not go with protocol = {:?}", workload.protocol.as_str());
+            self.errors.add(&child(path, "stream"), found, format!("protocol {}", one_of(of_it.map(Protocol::as_str))));
         }
         let besides = [
             ("accept_encoding", workload.accept_encoding.is_some()),

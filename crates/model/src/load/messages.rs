@@ -1,11 +1,14 @@
 //! Streams of a load: what carries their messages, and what became of these.
 
 use std::fmt;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Quantiles;
+use crate::protocol::Application;
+use crate::suite::Request;
 use crate::text::human_bytes;
 
 /// Responses of a load are streams, and each of their messages is looked at.
@@ -25,6 +28,8 @@ pub enum StreamKind {
     Sse,
     /// Server-sent events with the completions of a language model, in OpenAI's format: a message is a piece of content.
     OpenAi,
+    /// Calls of gRPC: unary ones, whose response is one message, and those with a stream of responses.
+    Grpc,
 }
 
 impl StreamKind {
@@ -33,6 +38,7 @@ impl StreamKind {
         match self {
             StreamKind::Sse => "sse",
             StreamKind::OpenAi => "openai",
+            StreamKind::Grpc => "grpc",
         }
     }
 
@@ -41,7 +47,34 @@ impl StreamKind {
         match self {
             StreamKind::Sse => "server-sent events",
             StreamKind::OpenAi => "a language model's completions",
+            StreamKind::Grpc => "gRPC",
         }
+    }
+
+    /// The protocol of HTTP that carries it; `None`: any.
+    pub fn application(self) -> Option<Application> {
+        match self {
+            StreamKind::Sse | StreamKind::OpenAi => None,
+            StreamKind::Grpc => Some(Application::Http2),
+        }
+    }
+
+    /// A request as it is sent: of gRPC a POST whose body is a message with its length before it, with the headers of a call, and with the
+    /// time that the client gives it.
+    pub fn dressed(self, request: &Request, timeout: Option<Duration>) -> Request {
+        let mut request = request.clone();
+        if self == StreamKind::Grpc {
+            request.method = "POST".to_owned();
+            let mut own = vec![("content-type", "application/grpc".to_owned()), ("te", "trailers".to_owned())];
+            own.extend(
+                timeout.map(|timeout| ("grpc-timeout", format!("{}m", timeout.as_millis().clamp(1, 99_999_999)))),
+            );
+            own.retain(|(name, _)| request.header(name).is_none());
+            request.headers.extend(own.into_iter().map(|(name, value)| (name.to_owned(), value)));
+            let length = (request.body.len() as u32).to_be_bytes();
+            request.body.splice(0..0, [0].into_iter().chain(length));
+        }
+        request
     }
 }
 
@@ -109,7 +142,7 @@ pub struct MessageCounts {
     pub whole: u64,
     /// Streams that ended as if they were complete, and were not.
     pub cut_short: u64,
-    /// Streams in which the sender said that it failed, after the head.
+    /// Streams in which the sender said that it failed, after the head; of gRPC by a status that is not 0.
     pub failed: u64,
     /// Streams whose connection or HTTP/2 stream ended otherwise, or that were given up.
     pub aborted: u64,

@@ -78,6 +78,14 @@ pub(crate) trait Half: Debug {
         out: &mut O,
     ) -> Result<SendStatus, SendError>;
 
+    /// Ends a response with trailers.
+    fn trailers<O: Output>(
+        &mut self,
+        stream: Stream,
+        headers: &[(&str, &[u8])],
+        out: &mut O,
+    ) -> Result<SendStatus, SendError>;
+
     /// Resets a stream: the origin has failed.
     fn fail<O: Output>(&mut self, stream: Stream, out: &mut O);
 
@@ -167,6 +175,15 @@ impl Half for Server {
         out: &mut O,
     ) -> Result<SendStatus, SendError> {
         Server::data(self, stream, body, ends, out)
+    }
+
+    fn trailers<O: Output>(
+        &mut self,
+        stream: Stream,
+        headers: &[(&str, &[u8])],
+        out: &mut O,
+    ) -> Result<SendStatus, SendError> {
+        Server::trailers(self, stream, headers, out)
     }
 
     fn fail<O: Output>(&mut self, stream: Stream, out: &mut O) {

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use weir_model::load::RESPONSE_HEADER;
+use weir_wire::grpc::{self, Status};
 use weir_wire::http2::{Body, EncodeError, Output, RequestHead, SendError, SendStatus, Stream};
 use weir_wire::request_id::RequestId;
 
@@ -35,6 +36,8 @@ pub(super) struct Request {
     pub(super) too_large: bool,
     /// Bytes of the response's body; known once that is written.
     pub(super) body_length: u64,
+    /// Of a call, when its client gives it up.
+    deadline: Option<u64>,
     head_only: bool,
 }
 
@@ -80,7 +83,8 @@ impl PacedBody {
     fn next(&self) -> Option<u64> {
         match &self.content {
             Content::Bytes { pace, .. } => pace.as_ref().map(Pace::next),
-            Content::Messages(messages) => Some(messages.due()),
+            // Its status leaves at once.
+            Content::Messages(messages) => (!messages.is_done()).then(|| messages.due()),
         }
     }
 
@@ -114,9 +118,17 @@ impl PacedBody {
             }
             Content::Messages(messages) => {
                 scratch.clear();
-                messages.write(now, scratch);
-                let ends = messages.is_done();
-                (server.data(stream, Body::Copied(scratch), ends, output), ends)
+                if !messages.is_done() {
+                    messages.write(now, scratch);
+                }
+                let done = messages.is_done();
+                let Some(status) = messages.status() else {
+                    return (server.data(stream, Body::Copied(scratch), done, output), done);
+                };
+                match server.data(stream, Body::Copied(scratch), false, output) {
+                    Ok(SendStatus::All) if done => (server.trailers(stream, &trailers(status), output), true),
+                    sent => (sent, false),
+                }
             }
         }
     }
@@ -132,6 +144,15 @@ impl PacedBody {
     /// Whether it waits for the peer's window.
     pub(super) fn is_blocked(&self) -> bool {
         self.blocked
+    }
+}
+
+/// What says how a call went.
+fn trailers(status: Status) -> [(&'static str, &'static [u8]); 2] {
+    match status {
+        Status::OK => [(grpc::STATUS, b"0"), (grpc::MESSAGE, b"")],
+        Status::DEADLINE_EXCEEDED => [(grpc::STATUS, b"4"), (grpc::MESSAGE, b"the deadline is over")],
+        _ => [(grpc::STATUS, b"13"), (grpc::MESSAGE, b"on purpose")],
     }
 }
 
@@ -166,7 +187,15 @@ impl Request {
     #[inline]
     pub(super) fn new(state: &mut HttpState, stream: Stream, head: &RequestHead<'_>) -> Request {
         let resolved = state.shared.cache.resolve(head.path);
-        let resolved = resolved.accepted(|| head.headers.get("accept-encoding"));
+        let mut resolved = resolved.accepted(|| head.headers.get("accept-encoding"));
+        let mut deadline = None;
+        if resolved.plan.is_call() {
+            let timeout = head.headers.get(grpc::TIMEOUT).and_then(grpc::parse_timeout);
+            deadline = timeout.map(|timeout| state.clock.now() + timeout.as_nanos() as u64);
+            if !head.headers.get("content-type").is_some_and(grpc::is_grpc) {
+                resolved = Rc::new(Resolved::status_page(415));
+            }
+        }
         let role = if resolved.own { Role::Own } else { Role::Counted };
         let IdentifiedRequest { id, check } =
             if role == Role::Counted { state.identify_http2(head) } else { IdentifiedRequest::default() };
@@ -182,7 +211,7 @@ impl Request {
         };
         let too_large = resolved.reads_request_body() && head.length.is_some_and(|n| n > MAX_PAYLOAD as u64);
         let head_only = head.method == b"HEAD";
-        Request { stream, resolved, echoed, role, id, check, too_large, body_length: 0, head_only }
+        Request { stream, resolved, echoed, role, id, check, too_large, body_length: 0, deadline, head_only }
     }
 
     /// Compares a piece of its body, and stores it if it is at most `room` bytes, and the worker has room for it.
@@ -315,6 +344,7 @@ impl<H: Half> Http2<H> {
             }
             let nth = state.shared.next_stream();
             let messages = MessageStream::begin(shape, nth, request.id, fault, state.clock.now());
+            let messages = messages.until(request.deadline);
             let resolved = Rc::clone(&request.resolved);
             return self.begin(output, state, request, H::usual(&resolved), PacedBody::messages(messages));
         }

@@ -90,7 +90,7 @@ impl Http2 {
                 ClientEvent::End { tag, .. } => asked(&mut self.responses, tag).ended = Some(at),
                 ClientEvent::Reset { tag, cause } => asked(&mut self.responses, tag).reset = Some(cause),
                 ClientEvent::GoAway { code } => self.went_away = Some(code),
-                ClientEvent::Settings | ClientEvent::Informational { .. } => {}
+                ClientEvent::Settings | ClientEvent::Informational { .. } | ClientEvent::Trailers { .. } => {}
             }
         }
         self.flush();

@@ -143,7 +143,12 @@ impl Http2 {
                     self.began |= !cause.not_processed();
                     return Err(stream_failed(cause));
                 }
-                Some(ClientEvent::Settings | ClientEvent::Informational { .. } | ClientEvent::GoAway { .. }) => {}
+                Some(
+                    ClientEvent::Settings
+                    | ClientEvent::Informational { .. }
+                    | ClientEvent::Trailers { .. }
+                    | ClientEvent::GoAway { .. },
+                ) => {}
             }
         }
     }

@@ -65,7 +65,7 @@ fn vars() -> Vars {
         connections: 64,
         protocol: Protocol::Http11,
         streams: 1,
-        stream: false,
+        stream: None,
         tls: Tls::default(),
         others: Vec::new(),
         paths: vec!["/bytes/128".to_owned()],

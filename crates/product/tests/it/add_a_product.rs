@@ -54,7 +54,7 @@ fn vars(protocol: Protocol) -> Vars {
         connections: 64,
         protocol,
         streams: 1,
-        stream: false,
+        stream: None,
         tls: Tls { key: KeyType::P256, ..Tls::default() },
         paths: vec!["/bytes/128".to_owned()],
         others: Vec::new(),

@@ -24,11 +24,12 @@ pub(super) fn section(run: &Run, workload: &Workload, load: &Load) -> Option<Sec
     let open = !rates.is_empty() && !matches!(load.kind, LoadKind::Search { .. });
     // A saturating load asks how much can be carried, and so does a series.
     let given = open && !load.saturating && load.series == Series::Once;
+    let mut messages = trials.iter().filter_map(|trial| trial.measurement.load.as_ref()?.messages.as_ref());
     let metric = match workload.stream {
-        // The rate of streams, and how long each takes, are their sender's.
-        Some(_) => Metric::MessageDelay,
-        None if given => Metric::P99,
-        None => Metric::Rate,
+        // The rate of streams of several messages, and how long each takes, are their sender's.
+        Some(_) if messages.any(|all| all.total.received > all.total.begun) => Metric::MessageDelay,
+        _ if given => Metric::P99,
+        _ => Metric::Rate,
     };
     let blocks: BTreeSet<u32> = trials.iter().map(|trial| trial.measurement.block).collect();
     let blocks: Vec<u32> = blocks.into_iter().collect();

@@ -31,6 +31,13 @@ pub enum ClientEvent<'a> {
         /// Never empty.
         bytes: &'a [u8],
     },
+    /// Headers behind the body; the end follows.
+    Trailers {
+        /// The request.
+        tag: u32,
+        /// All of them, if headers are kept.
+        headers: Headers<'a>,
+    },
     /// The response is complete, and the stream is closed.
     End {
         /// The request.
@@ -192,6 +199,10 @@ impl Client {
             return Ok(Some(match event {
                 Event::Head { tag, .. } => ClientEvent::Head { tag, head: ResponseHead::of(&self.conn) },
                 Event::Data { tag, bytes, .. } => ClientEvent::Data { tag, bytes },
+                Event::Trailers { tag } => {
+                    let kept = self.conn.own.keep_headers.then(|| self.conn.fields.headers(self.conn.message.headers));
+                    ClientEvent::Trailers { tag, headers: kept.unwrap_or_default() }
+                }
                 Event::End { tag, sent, .. } => ClientEvent::End { tag, sent },
                 Event::Settings => ClientEvent::Settings,
                 Event::Interim { tag, status } => ClientEvent::Informational { tag, status },

@@ -71,6 +71,7 @@ pub(super) enum Event<'i> {
     Interim { tag: u32, status: u16 },
     Head { slot: u32, id: u32, tag: u32, ends: bool },
     Data { slot: u32, id: u32, tag: u32, bytes: &'i [u8] },
+    Trailers { tag: u32 },
     End { slot: u32, id: u32, tag: u32, sent: bool },
     Sent { slot: u32, id: u32 },
     Reset { slot: u32, id: u32, tag: u32, cause: ResetCause },

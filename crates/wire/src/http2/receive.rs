@@ -186,7 +186,7 @@ impl Conn {
     #[cold]
     fn on_trailers(&mut self, slot: u32, ends: bool, block: &[u8], out: &mut Vec<u8>) -> FrameResult {
         let stream = self.streams.at(slot);
-        let (id, left, heard) = (stream.id, stream.left, stream.is(is::HEARD));
+        let (id, tag, left, heard) = (stream.id, stream.tag, stream.left, stream.is(is::HEARD));
         if heard {
             return Err(Violation::StreamClosed);
         }
@@ -196,7 +196,7 @@ impl Conn {
             Ok(()) if !matches!(left, 0 | ANY) => StreamError::WrongLength,
             Ok(()) => {
                 self.end_comes(slot, id);
-                return Ok(None);
+                return Ok(Some(Event::Trailers { tag }));
             }
         };
         Ok(Some(self.malformed(slot, fault, out)))

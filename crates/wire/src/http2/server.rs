@@ -168,8 +168,8 @@ impl Server {
                 Event::Settings => ServerEvent::Settings,
                 Event::Malformed { fault } => ServerEvent::Malformed { fault },
                 Event::GoAway { code } => ServerEvent::GoAway { code },
-                // Only responses are interim.
-                Event::Interim { .. } => continue,
+                // Only responses are interim. Nobody reads the trailers of requests.
+                Event::Interim { .. } | Event::Trailers { .. } => continue,
             }));
         }
     }
@@ -362,6 +362,37 @@ impl Server {
             return Ok(SendStatus::All);
         }
         Ok(self.send(slot, piece, ends, out))
+    }
+
+    /// Writes headers behind the body of a response, which has no other end. Names are in lower case. They enter no table.
+    ///
+    /// # Errors
+    /// The stream is gone, its head is not written, its response has ended or a part of its body waits for a window, or (`BadValue`) a header
+    /// cannot be sent. Nothing was written.
+    pub fn trailers<O: Output>(
+        &mut self,
+        stream: Stream,
+        headers: &[(&str, &[u8])],
+        out: &mut O,
+    ) -> Result<SendStatus, SendError> {
+        let slot = self.slot(stream, true)?;
+        let open = self.conn.streams.at(slot);
+        if open.is(is::ENDING) || open.is(is::WAITING) {
+            return Err(SendError::NoStream);
+        }
+        if !headers.iter().all(|(name, value)| check_header(name, "").is_ok() && is_value(value)) {
+            return Err(SendError::BadValue);
+        }
+        self.conn.put_block(stream.id, true, out.buffer(), |encoder, out| {
+            encoder.begin(out);
+            for (name, value) in headers {
+                put_name(out, name);
+                put_text(out, value);
+            }
+        });
+        self.conn.streams.at(slot).state |= is::SENT;
+        self.close_if_done(slot);
+        Ok(SendStatus::All)
     }
 
     #[inline]

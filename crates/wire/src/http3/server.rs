@@ -250,8 +250,7 @@ impl Server {
         out: &mut O,
     ) -> Result<(), SendError> {
         let slot = self.slot(stream, false)?;
-        let right = |(name, value): &(&str, &[u8])| check_header(name, "").is_ok() && is_value(value);
-        if !(200..=999).contains(&status) || !headers.iter().all(right) {
+        if !(200..=999).contains(&status) || !headers.iter().all(is_header) {
             return Err(SendError::BadValue);
         }
         let length = if status == 205 { 0 } else { body.len() as u64 };
@@ -325,6 +324,28 @@ impl Server {
         Ok(())
     }
 
+    /// Writes trailers behind the body of a response; the caller ends the stream.
+    ///
+    /// # Errors
+    /// As for [`Server::data`], and (`BadValue`) when a header cannot be sent.
+    pub fn trailers<O: Output>(
+        &mut self,
+        stream: Stream,
+        headers: &[(&str, &[u8])],
+        out: &mut O,
+    ) -> Result<(), SendError> {
+        let slot = self.slot(stream, true)?;
+        if !headers.iter().all(is_header) {
+            return Err(SendError::BadValue);
+        }
+        frame::put_section(out.buffer(), |out| {
+            out.extend_from_slice(&qpack::PREFIX);
+            put_fields(headers, out);
+        });
+        self.sent(slot);
+        Ok(())
+    }
+
     #[inline]
     fn sent(&mut self, slot: u32) {
         let open = self.conn.streams.at(slot);
@@ -348,16 +369,24 @@ impl Server {
     }
 }
 
+fn is_header((name, value): &(&str, &[u8])) -> bool {
+    check_header(name, "").is_ok() && is_value(value)
+}
+
+fn put_fields(headers: &[(&str, &[u8])], out: &mut Vec<u8>) {
+    for (name, value) in headers {
+        qpack::put_name(out, name);
+        hpack::put_text(out, value);
+    }
+}
+
 /// Appends the HEADERS frame of a response that was not prepared.
 fn put_head(status: u16, headers: &[(&str, &[u8])], length: Option<u64>, out: &mut Vec<u8>) {
     frame::put_section(out, |out| {
         out.extend_from_slice(&qpack::PREFIX);
         qpack::put_name(out, ":status");
         hpack::put_digits(out, u64::from(status));
-        for (name, value) in headers {
-            qpack::put_name(out, name);
-            hpack::put_text(out, value);
-        }
+        put_fields(headers, out);
         if let Some(length) = length {
             out.push(qpack::CONTENT_LENGTH);
             hpack::put_digits(out, length);

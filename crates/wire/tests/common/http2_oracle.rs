@@ -154,6 +154,7 @@ fn judge_client_event(shown: &mut Shown, open: &mut HashMap<u32, Progress>, head
             progress.got += bytes.len() as u64;
             return shown.data(*tag, bytes);
         }
+        ClientEvent::Trailers { tag, .. } => assert!(open[tag].headed, "trailers come behind the head"),
         ClientEvent::End { tag, .. } => {
             let progress = open.remove(tag).expect("the end of something that is open");
             assert!(progress.headed && progress.length.is_none_or(|length| length == progress.got));

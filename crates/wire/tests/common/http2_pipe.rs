@@ -71,6 +71,7 @@ impl Seen {
                 Seen::Head(tag, with_headers(text, head.headers))
             }
             ClientEvent::Data { tag, bytes } => Seen::Data(tag, bytes.to_vec()),
+            ClientEvent::Trailers { tag, headers } => Seen::Head(tag, with_headers("trailers".to_owned(), headers)),
             ClientEvent::End { tag, .. } => Seen::End(tag),
             ClientEvent::Reset { tag, cause } => Seen::Reset(tag, cause),
             ClientEvent::GoAway { code } => Seen::GoAway(code),

@@ -1,8 +1,8 @@
 //! Replays the corpora of the fuzz targets through the same oracles, with a stable toolchain and no fuzzer.
 
 use crate::{
-    http1_oracle, http2_oracle, http3_oracle, juno_oracle, memcached_oracle, proxy_protocol_oracle, redis_oracle,
-    sse_oracle, tls_oracle,
+    grpc_oracle, http1_oracle, http2_oracle, http3_oracle, juno_oracle, memcached_oracle, proxy_protocol_oracle,
+    redis_oracle, sse_oracle, tls_oracle,
 };
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::path::Path;
 /// A target, the least number of files that its corpus has, and what holds of each file.
 type Target = (&'static str, usize, fn(&[u8]));
 
-const TARGETS: [Target; 17] = [
+const TARGETS: [Target; 18] = [
     ("http1_responses", 30, http1_oracle::responses),
     ("http1_requests", 30, http1_oracle::requests),
     ("http2_client", 30, http2_oracle::client),
@@ -25,6 +25,7 @@ const TARGETS: [Target; 17] = [
     ("memcached_replies", 30, memcached_oracle::replies),
     ("memcached_requests", 30, memcached_oracle::requests),
     ("proxy_protocol", 5, proxy_protocol_oracle::proxy_protocol),
+    ("grpc", 5, grpc_oracle::messages),
     ("sse", 5, sse_oracle::events),
     ("tls_client", 20, tls_oracle::client),
     ("tls_server", 20, tls_oracle::server),

@@ -46,6 +46,40 @@ fn a_request_and_its_response() {
 }
 
 #[test]
+fn trailers_end_a_response_behind_its_body() {
+    let mut pipe = Pipe::started(&Options::client(), &Options::server());
+    let head = Prepared::response(200, &[("content-type", "application/grpc")], None).unwrap();
+    for round in 0..3 {
+        let stream = pipe.ask(round, &get("/"), Body::None);
+        let trailers: [(&str, &[u8]); 2] = [("grpc-status", b"0"), ("grpc-message", b"")];
+        assert_eq!(
+            pipe.server.trailers(stream, &trailers, &mut pipe.to_client),
+            Err(SendError::NoStream),
+            "no head yet"
+        );
+        pipe.server.head(stream, &head, false, &mut pipe.to_client).unwrap();
+        pipe.server.data(stream, Body::Static(b"hello"), false, &mut pipe.to_client).unwrap();
+        let wrong: [(&str, &[u8]); 1] = [("grpc-message", b"a\nb")];
+        assert_eq!(pipe.server.trailers(stream, &wrong, &mut pipe.to_client), Err(SendError::BadValue));
+        assert_eq!(pipe.server.trailers(stream, &trailers, &mut pipe.to_client), Ok(SendStatus::All));
+        assert_eq!(pipe.server.trailers(stream, &trailers, &mut pipe.to_client), Err(SendError::NoStream), "one end");
+        pipe.run();
+        let seen = pipe.texts();
+        let of_response = &seen[seen.len() - 4..];
+        assert_eq!(
+            of_response,
+            [
+                format!("{round}: 200 content-type: application/grpc"),
+                format!("{round}: \"hello\""),
+                format!("{round}: trailers grpc-status: 0, grpc-message: "),
+                format!("{round}: end"),
+            ],
+        );
+        assert_eq!((pipe.client.open(), pipe.server.open()), (0, 0));
+    }
+}
+
+#[test]
 fn a_value_that_changes_is_read_anew_in_a_block_that_is_remembered() {
     for keep_headers in [true, false] {
         let mut pipe = Pipe::started(&Options { keep_headers, ..Options::client() }, &Options::server());

@@ -164,7 +164,10 @@ fn what_is_odd_and_allowed() {
             vec![head(0, &[(":status", "103"), ("link", "x")]), head(0, &[(":status", "100")]), ok()],
             "0: interim 103 | 0: interim 100 | 0: 200",
         ),
-        (vec![ok(), frame(DATA, 0, 1, b"x"), head(END_STREAM, &[("x-sum", "1")])], "0: 200 | 0: \"x\" | 0: end"),
+        (
+            vec![ok(), frame(DATA, 0, 1, b"x"), head(END_STREAM, &[("x-sum", "1")])],
+            "0: 200 | 0: \"x\" | 0: trailers x-sum: 1 | 0: end",
+        ),
         (
             vec![head(END_STREAM, &[(":status", "304"), ("content-length", "7")])],
             "0: 304 length 7 content-length: 7 | 0: end",

@@ -2,6 +2,8 @@
 
 #[path = "../common/counting.rs"]
 mod counting;
+#[path = "../common/grpc_oracle.rs"]
+mod grpc_oracle;
 #[path = "../common/http1_oracle.rs"]
 mod http1_oracle;
 #[path = "../common/http2_frames.rs"]
