@@ -85,7 +85,7 @@ fn every_finding_says_what_was_reviewed() {
         }),
         ("datagrams that come alone, and find no room", |t| {
             let (datagrams_in, trains_in) = (30_000, 30_000);
-            (t.load.streams, t.connections) = (32, 2);
+            (t.load.streams, t.requests) = (32, Some(10_000));
             t.load.quic = Some(QuicResult {
                 datagrams_in,
                 trains_in,
