@@ -1,7 +1,7 @@
 //! What both halves of a connection share: bytes of a stream in, events out. `client` and `server` build on it.
 
 use super::control::Control;
-use super::frame::{Found, Take, kind};
+use super::frame::{Found, Payload, Take, kind};
 use super::section::Section;
 use super::streams::{Streams, is};
 use super::{Code, ConnectionError, Options, ResetCause, StreamError, Violation};
@@ -184,7 +184,7 @@ impl Conn {
                 Found::Whole(_, payload) => {
                     let ends = fin && input.is_empty();
                     let event = self.on_section(slot, id, ends, &payload);
-                    if let super::frame::Payload::Kept(buffer) = payload
+                    if let Payload::Kept(buffer) = payload
                         && let Some(stream) = self.streams.get(slot, id)
                     {
                         stream.framer.give_back(buffer);
@@ -251,7 +251,7 @@ impl Conn {
         slot: u32,
         id: u64,
         ends: bool,
-        payload: &super::frame::Payload<'_>,
+        payload: &Payload<'_>,
     ) -> Result<Option<Event<'static>>, Violation> {
         let stream = self.streams.at(slot);
         let kind = match stream.is(is::HEADED) {
