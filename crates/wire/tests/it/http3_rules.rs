@@ -237,7 +237,8 @@ fn a_request_is_checked() {
     let post = [(":method", "POST"), (":scheme", "https"), (":path", "/p"), ("host", "a")];
     let bytes = [with(&post, &[("content-length", "2")]), frame(0, b"ab"), section(&[("x", "y")])].concat();
     assert_eq!(of(&bytes, true).0, ["POST /p", "data ab", "end"]);
-    let malformed: [(&[(&str, &str)], StreamError, Code); 6] = [
+    type Malformed<'a> = (&'a [(&'a str, &'a str)], StreamError, Code);
+    let malformed: [Malformed<'_>; 6] = [
         (&[(":method", "CONNECT"), (":authority", "a:1")], StreamError::Connect, Code::CONNECT_ERROR),
         (&[(":method", "GET"), (":scheme", "https")], StreamError::PseudoHeader, Code::MESSAGE_ERROR),
         (&[(":method", "GET"), (":scheme", "https"), (":path", "")], StreamError::PseudoHeader, Code::MESSAGE_ERROR),
