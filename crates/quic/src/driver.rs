@@ -62,6 +62,7 @@ impl<'a, D: Driver> Over<'a, D> {
             if let Some(one) = self.quic.get(slot) {
                 one.listed = false;
                 let conn = one.conn;
+                inbox.clear();
                 self.tell_all(handler, conn, &mut inbox);
             }
         }

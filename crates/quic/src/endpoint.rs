@@ -433,7 +433,9 @@ impl Quic {
         let mut out = std::mem::take(&mut self.out);
         let one = self.slots.get_mut(slot)?.connection.as_deref_mut()?;
         one.dirty = false;
-        let (settled, overdue) = (one.is_settled(), |since| now >= since + CLOSE_WAIT);
+        // Of one that the peer has ended nothing arrives any more.
+        let settled = one.is_settled() || one.quinn.is_closed();
+        let overdue = |since| now >= since + CLOSE_WAIT;
         if matches!(one.state, State::Closing(since) if settled || overdue(since)) {
             one.state = State::Ending;
         }

@@ -70,7 +70,7 @@ impl crypto::ServerConfig for Server {
     }
 
     fn retry_tag(&self, _: u32, orig_dst_cid: &ConnectionId, packet: &[u8]) -> [u8; 16] {
-        let mut pseudo = pseudo_packet(orig_dst_cid, &[packet]);
+        let pseudo = pseudo_packet(orig_dst_cid, &[packet]);
         let mut tag = [0; 16];
         // The key has the right length, and an empty message is never too long.
         if let Ok(sealed) =
@@ -78,7 +78,6 @@ impl crypto::ServerConfig for Server {
         {
             tag.copy_from_slice(sealed.as_ref());
         }
-        pseudo.clear();
         tag
     }
 

@@ -68,6 +68,19 @@ mod tests {
     use crate::load::sample;
 
     #[test]
+    fn datagrams_one_by_one_and_those_without_room_are_remarked_on() {
+        let said = |datagrams_in, trains_in, refused| {
+            let mut sample = sample::plain();
+            sample.result.quic = Some(QuicResult { datagrams_in, trains_in, refused, ..QuicResult::default() });
+            remarks(sample.outcome()).join(" ")
+        };
+        assert_eq!(said(5_000, 4_999, 0), "");
+        assert_eq!(said(1_000, 1_000, 0), "", "too few to say");
+        assert!(said(5_000, 5_000, 0).starts_with("no datagrams came together (GRO)"));
+        assert!(said(5_000, 2_000, 7).starts_with("7 datagrams did not fit this host's buffers"));
+    }
+
+    #[test]
     fn responses_that_are_never_what_was_asked_for_are_remarked_on() {
         let said = |statuses: &[u16], location: Option<&str>, body_bytes: u64, method: &str| {
             let mut sample = sample::plain();
