@@ -25,7 +25,7 @@ pub struct Over<'a, D> {
 }
 
 /// What a node's program is told of a connection.
-enum Told {
+enum Notice {
     Accepted(usize),
     Connected,
     Sent,
@@ -85,12 +85,12 @@ impl<'a, D: Driver> Over<'a, D> {
                     let allowed = self.quic.connected(slot, now);
                     if is_client {
                         put_allowed(inbox, allowed);
-                        Some(Told::Connected)
+                        Some(Notice::Connected)
                     } else {
-                        Some(Told::Accepted(self.quic.listener_of(slot)))
+                        Some(Notice::Accepted(self.quic.listener_of(slot)))
                     }
                 }
-                QuicEvent::ConnectionLost { reason } => Some(failure(&reason).map_or(Told::Eof, Told::Failed)),
+                QuicEvent::ConnectionLost { reason } => Some(failure(&reason).map_or(Notice::Eof, Notice::Failed)),
                 QuicEvent::Stream(event) => {
                     self.on_stream(conn, event, inbox, now);
                     None
@@ -99,7 +99,7 @@ impl<'a, D: Driver> Over<'a, D> {
             };
             match told {
                 // What came before an end is read before it.
-                Some(Told::Eof | Told::Failed(_)) => {
+                Some(Notice::Eof | Notice::Failed(_)) => {
                     self.read(handler, conn, inbox);
                     if let Some(told) = told {
                         self.tell_end(handler, conn, told);
@@ -116,7 +116,7 @@ impl<'a, D: Driver> Over<'a, D> {
             && one.queued == 0
         {
             one.want_sent = false;
-            self.tell(handler, conn, Told::Sent);
+            self.tell(handler, conn, Notice::Sent);
         }
     }
 
@@ -157,31 +157,31 @@ impl<'a, D: Driver> Over<'a, D> {
         }
     }
 
-    fn tell<H: Handler>(&mut self, handler: &mut H, conn: Conn, told: Told) {
+    fn tell<H: Handler>(&mut self, handler: &mut H, conn: Conn, told: Notice) {
         let Some(one) = self.quic.find(conn).filter(|one| one.is_open()) else { return };
         let unsent = one.queued;
         let event = match told {
-            Told::Accepted(listener) => Event::Accepted(listener),
-            Told::Connected => Event::Connected,
-            Told::Sent => Event::Sent,
-            Told::Eof => Event::Eof,
-            Told::Failed(failure) => Event::Failed { error: failure.into_error(), unsent },
+            Notice::Accepted(listener) => Event::Accepted(listener),
+            Notice::Connected => Event::Connected,
+            Notice::Sent => Event::Sent,
+            Notice::Eof => Event::Eof,
+            Notice::Failed(failure) => Event::Failed { error: failure.into_error(), unsent },
         };
         handler.on_event(self, conn, event);
     }
 
     /// A connection has ended. Nobody can send on it, so that an end without a fault is also the end of what is sent.
-    fn tell_end<H: Handler>(&mut self, handler: &mut H, conn: Conn, told: Told) {
+    fn tell_end<H: Handler>(&mut self, handler: &mut H, conn: Conn, told: Notice) {
         let Some(one) = self.quic.find(conn) else { return };
         // A server's connection of which the program does not know is nothing to it; a client has begun its own.
         let tells = one.is_open() && (one.known || one.quinn.side().is_client());
         let told = match told {
-            Told::Eof if !one.known => {
-                Told::Failed(Failure::new(FailureKind::Closed, "the peer closed the connection in the handshake"))
+            Notice::Eof if !one.known => {
+                Notice::Failed(Failure::new(FailureKind::Closed, "the peer closed the connection in the handshake"))
             }
             told => told,
         };
-        let eof = matches!(told, Told::Eof);
+        let eof = matches!(told, Notice::Eof);
         if tells {
             self.tell(handler, conn, told);
         }
@@ -331,7 +331,7 @@ impl<D: Driver> Driver for Over<'_, D> {
         self.below.poll(&mut inbound, until)?;
         for (socket, error) in inbound.failed {
             if let Some(conn) = self.quic.owner_of(socket).and_then(|slot| self.quic.get(slot)).map(|one| one.conn) {
-                self.tell_end(handler, conn, Told::Failed(Failure::of_socket(&error)));
+                self.tell_end(handler, conn, Notice::Failed(Failure::of_socket(&error)));
             }
         }
         let now = self.below.now();
