@@ -165,7 +165,7 @@ fn a_terminal_shows_how_it_goes_and_then_the_summary_alone() {
     let url = origin.url("/bytes/1");
     for (columns, rows) in [(80, 24), (60, 30)] {
         let (shown, written) = on_terminal(columns, rows, &["load", &url, "-c", "2", "-d", "2s", "--warmup", "0s"]);
-        for words in ["measuring", "last second", "so far", "p99.9", "in flight", "█"] {
+        for words in ["measuring", "last second", "so far", "p99.9", "in flight", "━"] {
             assert!(written.contains(words), "the view had no {words:?}:\n{written}");
         }
         assert!(written.contains("\x1b[36m"), "no colour on a terminal");

@@ -2,11 +2,10 @@
 //! table as text, markdown or HTML. `page`, `markdown` and `terminal` use them, and so do `weir-compare` and
 //! `weir-published`.
 
-mod access_log;
 mod costs;
+mod gateways;
 pub mod html;
 pub mod markdown;
-mod pool;
 mod products;
 mod streams;
 pub mod text;
@@ -30,7 +29,7 @@ use weir_model::text::{count, short};
 /// The tables of a section that not every section has, in reading order.
 pub fn occasional(run: &Run, section: &Section) -> impl Iterator<Item = Table> {
     let of_parts = [parts(run, section), operations(run, section), faults(run, section)];
-    let of_gateways = [pool::spread(run, section), access_log::access_logs(run, section)];
+    let of_gateways = [gateways::spread(run, section), gateways::access_logs(run, section)];
     of_parts.into_iter().chain(of_gateways).flatten().chain(clients(section))
 }
 
