@@ -308,8 +308,8 @@ fn descend(folder: &Path, deeper: usize, runs: &mut Vec<PathBuf>) {
 /// Beyond this nothing was ever measured: bytes of a year at 100 Gbit/s are a thousandth of it.
 const MOST: f64 = 1e20;
 
-/// The only numbers that may be negative: how far one clock went from another.
-const SIGNED: &str = "drift_us";
+/// The only numbers that may be negative: how the kernel schedules a process.
+const SIGNED: [&str; 2] = ["nice", "priority"];
 
 /// The share by which a rate may differ from its count over its time, which are written with fewer digits.
 const ROUNDED: f64 = 1e-3;
@@ -415,7 +415,7 @@ fn in_range(value: &Value, key: &str) -> Result<(), String> {
     match value {
         Value::Number(number) => {
             let number = number.as_f64().unwrap_or(f64::NAN);
-            let least = if key.ends_with(SIGNED) { -MOST } else { 0.0 };
+            let least = if SIGNED.contains(&key.rsplit('.').next().unwrap_or(key)) { -MOST } else { 0.0 };
             match (least..=MOST).contains(&number) {
                 true => Ok(()),
                 false => Err(format!("{key}: {number:e} cannot have been measured, only {least} to {MOST:e}")),
@@ -441,4 +441,18 @@ fn balanced(load: &LoadResult) -> Result<(), String> {
     }
     let (rate, are) = (load.rate, counted / time_s);
     Err(format!("rate: {rate} a second, where {counted} successful responses in {time_s} s are {are}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_process_that_is_ahead_of_others_has_negative_numbers() {
+        let process =
+            |nice: i64, used: f64| serde_json::json!({"owners": [{"nice": nice, "priority": nice - 20, "used": used}]});
+        assert_eq!(in_range(&process(-15, 0.5), ""), Ok(()));
+        let refused = in_range(&process(19, -0.5), "").unwrap_err();
+        assert!(refused.starts_with("owners[0].used: -5e-1 cannot have been measured"), "{refused}");
+    }
 }
