@@ -22,7 +22,7 @@ use crate::interval::{Interval, Phase};
 use crate::output::{self, Outputs, Sinks, span_s};
 use crate::plan::{Plan, Share};
 use crate::progress::Progress;
-use crate::protocol::{Http1, Http2, Http3, Instance, Juno, Memcached, Protocol, Redis};
+use crate::protocol::{Http1, Http2, Http3, Instance, Juno, Memcached, Protocol, Redis, WebSocket};
 use crate::quic::{self, Handshakes};
 use crate::result::{self, Span};
 use crate::shared::{Message, Ready, Shared, WorkerResult};
@@ -433,6 +433,9 @@ impl<D: Driver + 'static> LoadTasks<D> {
     /// A wrong specification, too few descriptors or ports, and an output file that cannot be written.
     pub(crate) fn new(options: LoadOptions<'_>) -> Result<LoadTasks<D>, LoadError> {
         match options.spec.protocol {
+            LoadProtocol::Http1 { .. } if options.spec.stream.is_some_and(|stream| !stream.kind.in_responses()) => {
+                LoadTasks::of::<WebSocket>(options)
+            }
             LoadProtocol::Http1 { .. } => LoadTasks::of::<Http1>(options),
             LoadProtocol::Http2 { .. } => LoadTasks::of::<Http2>(options),
             LoadProtocol::Http3 { .. } => LoadTasks::over_quic(options),

@@ -193,7 +193,7 @@ impl MessageWatch {
             essence.eq_ignore_ascii_case(sse::CONTENT_TYPE.as_bytes())
         };
         let (wanted, is_right): (_, fn(&[u8]) -> bool) = match self.spec.kind {
-            StreamKind::Sse | StreamKind::OpenAi => (sse::CONTENT_TYPE, is_events),
+            StreamKind::Sse | StreamKind::OpenAi | StreamKind::WebSocket => (sse::CONTENT_TYPE, is_events),
             StreamKind::Grpc => (grpc::CONTENT_TYPE, grpc::is_grpc),
         };
         if types.last().is_some_and(|(_, value)| is_right(value)) {
@@ -228,7 +228,7 @@ impl MessageWatch {
         let Some(state) = stream.messages.as_mut().filter(|state| state.reads) else { return };
         state.heard = now;
         let read = match self.spec.kind {
-            StreamKind::Sse | StreamKind::OpenAi => self.events(state, piece, due, id, now),
+            StreamKind::Sse | StreamKind::OpenAi | StreamKind::WebSocket => self.events(state, piece, due, id, now),
             StreamKind::Grpc => self.frames(state, piece, due, id, now),
         };
         if let Err(wrong) = read {
@@ -246,7 +246,7 @@ impl MessageWatch {
                     Delta::Nothing => {}
                     Delta::Failure => state.find_wrong(Wrong::Failed),
                 },
-                StreamKind::Sse | StreamKind::Grpc => self.message(state, event.data, due, id, now),
+                _ => self.message(state, event.data, due, id, now),
             }
         }
         state.parser = parser;

@@ -193,6 +193,9 @@ fn streams_of_messages(spec: &LoadSpec) -> Result<(), String> {
     must(stream.kind != StreamKind::Grpc || !spec.requests.iter().any(|request| changes(&request)), || {
         "a message of grpc with fields, whose length stands before it; expected: a body without {{".into()
     })?;
+    must(stream.kind.in_responses() || spec.request_ids.is_none(), || {
+        format!("messages of {kind} with request IDs, for which they have no header; expected: none")
+    })?;
     must(spec.accept_encoding.is_none(), || {
         format!(
             "streams of {kind} in a content coding; expected: one of the two, because messages are read as they come"

@@ -29,6 +29,8 @@ pub enum Feature {
     Routes,
     /// gRPC, with HTTP/2 to the origin.
     Grpc,
+    /// Upgrades of HTTP/1.1 to WebSocket.
+    Websocket,
 }
 
 impl Feature {

@@ -134,7 +134,8 @@ pub struct Workload {
     /// Left out, none: coded responses are wrong.
     pub accept_encoding: Option<Coding>,
     /// Responses are streams, and each of their messages is measured: `sse`, server-sent events; `openai`, completions of a language model;
-    /// `grpc`, calls, for which the protocol is `h2c` or `h2`, and products speak HTTP/2 with the origin. The load's `timeout` is then that of
+    /// `grpc`, calls, for which the protocol is `h2c` or `h2`, and products speak HTTP/2 with the origin; `websocket`, messages that the client
+    /// sends and that come back, each a request. The load's `timeout` is then that of
     /// a silence. Delays need an origin that stamps its messages, such as weir's own.
     pub stream: Option<StreamKind>,
     /// How many origins stand behind the product. How it spreads connections and requests over them is its configuration's.
@@ -174,6 +175,7 @@ impl Workload {
     pub fn needs(&self) -> Vec<Feature> {
         let stream = self.stream.and_then(|kind| match kind {
             StreamKind::Grpc => Some(Feature::Grpc),
+            StreamKind::WebSocket => Some(Feature::Websocket),
             StreamKind::Sse | StreamKind::OpenAi => None,
         });
         self.gateway.needs(self.origin_count()).into_iter().chain(stream).collect()
@@ -197,7 +199,7 @@ impl Workload {
     /// The header with the IDs of its requests, in lower case; `None`: they have no IDs.
     pub fn request_id_header(&self) -> Option<String> {
         match &self.request_ids {
-            _ if self.protocol.is_keyvalue() => None,
+            _ if self.protocol.is_keyvalue() || self.stream == Some(StreamKind::WebSocket) => None,
             Some(RequestIdSetting::Given(false)) => None,
             None | Some(RequestIdSetting::Given(true)) => Some(REQUEST_ID_HEADER.to_owned()),
             Some(RequestIdSetting::In(header)) => Some(header.to_ascii_lowercase()),

@@ -9,6 +9,7 @@ use crate::http::HttpState;
 use crate::pipeline::Pipeline;
 use crate::session::SessionEvent;
 use crate::transport::Transport;
+use crate::websocket::WebSocket;
 
 /// A connection that speaks HTTP/1.
 #[derive(Debug)]
@@ -16,18 +17,21 @@ pub(crate) struct Http1 {
     parser: RequestParser,
     /// Its responses.
     pub(crate) pipeline: Pipeline,
+    /// What the connection was upgraded to.
+    socket: Option<Box<WebSocket>>,
 }
 
 impl Http1 {
     /// A session that no connection has used.
     pub(crate) fn new() -> Http1 {
-        Http1 { parser: RequestParser::new(Limits::default()), pipeline: Pipeline::default() }
+        Http1 { parser: RequestParser::new(Limits::default()), pipeline: Pipeline::default(), socket: None }
     }
 
     /// Resets the session for a new connection.
     pub(crate) fn begin(&mut self, conn: Conn) {
         self.parser = RequestParser::new(Limits::default());
         self.pipeline.begin(conn);
+        self.socket = None;
     }
 
     /// Handles an event.
@@ -52,15 +56,25 @@ impl Http1 {
     /// Feeds bytes to the parser, and its events to the pipeline.
     #[inline]
     fn on_data(&mut self, transport: &mut impl Transport, state: &mut HttpState, bytes: &[u8]) {
-        let Http1 { parser, pipeline } = self;
+        let Http1 { parser, pipeline, socket } = self;
         pipeline.account_sent(transport, state);
+        if let Some(socket) = socket {
+            return socket.on_data(pipeline, transport, state, bytes);
+        }
         let mut input = bytes;
         while pipeline.reads() {
             let before = input.len();
             let event = parser.next(&mut input);
             let read = before - input.len();
             match event {
-                Ok(Some(RequestEvent::Head(head))) => pipeline.on_head(transport, state, &head, read),
+                Ok(Some(RequestEvent::Head(head))) => {
+                    if let Some(upgraded) = pipeline.on_head(transport, state, &head, read) {
+                        // Of the request only its end follows.
+                        let end = parser.next(&mut input);
+                        debug_assert!(matches!(end, Ok(Some(RequestEvent::End { .. }))), "{end:?}");
+                        return socket.insert(upgraded).on_data(pipeline, transport, state, input);
+                    }
+                }
                 Ok(Some(RequestEvent::Body(piece))) => {
                     pipeline.read(read, state);
                     pipeline.on_body(state, piece);

@@ -56,6 +56,7 @@ mod tasks;
 mod tls_layer;
 mod transport;
 mod value;
+mod websocket;
 mod worker;
 
 pub use fault::{Fault, Faults};

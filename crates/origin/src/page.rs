@@ -21,6 +21,8 @@ weir origin: the server behind the proxy.
                     piece at once; it has the same query, and the fault error, which says half-way that it failed
 /weir.Echo/Unary    a call of gRPC, over HTTP/2 alone: one message at once; /weir.Echo/ServerStream: as /stream. Both have
                     its query, the fault error (status 13 half-way), and code=<status>, which comes without a message
+/ws                 WebSocket: each message comes back; with messages=<number> it closes the connection after so many, with
+                    code=<code> (1000)
 /                   this page
 
 Any of them takes a query, which wins over the path:
@@ -43,6 +45,10 @@ Faults: what goes wrong on purpose, several with commas between, each with a pro
 /_weir/counters        the accounts of this origin, as JSON
 /_weir/ready        204
 ";
+
+/// The body of what a request gets that asks for no upgrade.
+pub(crate) const NO_UPGRADE: &str =
+    "there are sockets here: expected is a request for an upgrade to WebSocket, version 13.\n";
 
 /// The body of a refusal.
 pub(crate) fn refusal(refusal: &Refusal) -> String {

@@ -18,7 +18,7 @@ use std::rc::Rc;
 
 use weir_model::protocol::Application;
 use weir_net::Conn;
-use weir_wire::http1::{self, Framing, RequestHead, Version};
+use weir_wire::http1::{self, ConnectionHeader, Framing, RequestHead, Version};
 use weir_wire::request_id::RequestId;
 
 use crate::fault::Fault;
@@ -32,6 +32,7 @@ use crate::response::{Echoed, Response, Role, Written};
 use crate::response_faults::{self, Pace, PacedResponse};
 use crate::stream::{MessageStream, Shape};
 use crate::transport::Transport;
+use crate::websocket::WebSocket;
 
 /// With more bytes than this queued in the driver, responses wait in the connection's own queue.
 pub(crate) const HIGH_WATER: usize = 256 << 10;
@@ -171,15 +172,23 @@ impl Pipeline {
         }
     }
 
-    /// A head is complete.
+    /// A head is complete. Returns what the connection is from now on, if it is no longer one of HTTP.
     pub(crate) fn on_head<T: Transport>(
         &mut self,
         transport: &mut T,
         state: &mut HttpState,
         head: &RequestHead<'_>,
         read: usize,
-    ) {
+    ) -> Option<Box<WebSocket>> {
         let resolved = state.shared.cache.resolve(head.target);
+        if let Some(shape) = resolved.plan.socket().filter(|_| head.framing == Framing::None)
+            && let Some((socket, response)) = WebSocket::accept(head, shape)
+        {
+            self.head_bytes = 0;
+            state.own_request(resolved.source, &mut self.reader);
+            self.send_apart(transport, response.as_bytes(), Role::Own);
+            return Some(Box::new(socket));
+        }
         let resolved = resolved.accepted(|| http1::header(head.raw, "accept-encoding"));
         // A call has trailers, and nobody reads those of HTTP/1.1.
         let resolved = if resolved.plan.is_call() { Rc::new(Resolved::status_page(505)) } else { resolved };
@@ -209,10 +218,46 @@ impl Pipeline {
                 if let Some(check) = self.current.as_mut().and_then(|current| current.check.take()) {
                     state.shared.check.give_back(check);
                 }
-                return self.on_end(transport, state, false);
+                self.on_end(transport, state, false);
+                return None;
             }
             self.enqueue(transport, state, Response::interim());
         }
+        None
+    }
+
+    /// A message of a socket came, and goes back in these bytes.
+    pub(crate) fn echo<T: Transport>(&mut self, transport: &mut T, state: &HttpState, bytes: &[u8], written: Written) {
+        let counters = state.counters();
+        self.requests += 1;
+        self.in_flight += 1;
+        counters.request(self.requests, Application::Http1);
+        counters.request_http1(Version::Http11, ConnectionHeader::None);
+        counters.max_in_flight.raise(self.in_flight.into());
+        transport.send(bytes);
+        self.account_queued(transport, written, Role::Counted);
+    }
+
+    /// Sends what is no response.
+    pub(crate) fn send_apart<T: Transport>(&mut self, transport: &mut T, bytes: &[u8], role: Role) {
+        transport.send(bytes);
+        let bytes = bytes.len() as u64;
+        self.account_queued(transport, Written { bytes, body: 0, before_body: bytes }, role);
+    }
+
+    /// A socket ends with these bytes; `broken`: its peer broke the protocol.
+    pub(crate) fn end_socket<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        state: &mut HttpState,
+        bytes: &[u8],
+        broken: bool,
+    ) {
+        if !bytes.is_empty() {
+            self.send_apart(transport, bytes, Role::Part);
+        }
+        self.last_is_queued(if broken { End::Linger } else { End::Close });
+        self.flush_ready(transport, state);
     }
 
     #[inline]

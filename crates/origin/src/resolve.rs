@@ -216,6 +216,7 @@ impl Resolved {
                 (Source::Fixed, nothing(), grpc::CONTENT_TYPE)
             }
             (None, Subject::Call) => (Source::Stream, nothing(), grpc::CONTENT_TYPE),
+            (None, Subject::Socket) => (Source::Fixed, Body::text(page::NO_UPGRADE), TEXT),
             (None, Subject::Completion) => (Source::Fixed, Body::text(completion(&plan)), JSON),
             (None, Subject::Counters) => (Source::Counters, nothing(), JSON),
         };
@@ -236,7 +237,7 @@ impl Resolved {
         let content_type = given_type.unwrap_or(content_type);
         let headers = match plan.stream {
             // The head alone says how the call went.
-            Some(Shape { code: code @ 1.., .. }) => {
+            Some(Shape { code: code @ 1.., .. }) if plan.is_call() => {
                 headers.with(&[(grpc::STATUS, &code.to_string()), (grpc::MESSAGE, "on purpose")])
             }
             _ => headers,

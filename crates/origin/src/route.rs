@@ -13,6 +13,8 @@ use weir_model::coding::Coding;
 use weir_model::load::RandomDuration;
 use weir_model::protocol::Application;
 
+use weir_wire::websocket::is_close_code;
+
 use crate::fault::{self, FaultKind, Faults};
 use crate::stream::{self, Shape, Wrapping};
 use crate::value;
@@ -61,6 +63,8 @@ pub(crate) enum Subject {
     Stream,
     /// `/weir.Echo/...`: a call of gRPC.
     Call,
+    /// `/ws`: an upgrade to WebSocket; the status and a text where none is asked for.
+    Socket,
     /// `/v1/chat/completions`: the completion of a prompt, as a stream where the request asks for one.
     Completion,
     /// `/_weir/counters`: the counters.
@@ -98,6 +102,12 @@ const STREAM_KEYS_RULE: &str = "messages=<number>, first=<duration>, every=<dura
 const STREAM_FAULTS_RULE: &str =
     "a fault of a stream: reset, reset=before, reset=middle, close, stall or status=<200 to 599>";
 
+/// What a query of a socket may say.
+const SOCKET_RULE: &str = "messages=<number>, after which it closes the connection, code=<1000 to 4999>, the code that it gives then, or x=<anything>";
+
+/// The plan of a socket but for its messages.
+const SOCKET: Plan = Plan { subject: Subject::Socket, status: 426, ..Plan::PLAIN };
+
 /// Which streams say that they failed.
 const ERROR_RULE: &str =
     "error for /v1/chat/completions and calls alone: elsewhere nothing in a stream can say that it failed";
@@ -123,6 +133,11 @@ impl Plan {
     fn call(shape: Shape) -> Plan {
         let stream = Some(Shape { wrapping: Wrapping::Call, ..shape });
         Plan { stream, chunked: true, ..Plan::of(Subject::Call) }
+    }
+
+    /// What is to become of messages, if it is a target for sockets.
+    pub(crate) fn socket(&self) -> Option<Shape> {
+        self.stream.filter(|_| self.subject == Subject::Socket)
     }
 
     /// Whether it is a call of gRPC, which nothing but HTTP/2 can carry.
@@ -181,6 +196,9 @@ pub(crate) fn parse(target: &[u8]) -> Result<Plan, Refusal> {
         for pair in query.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()) {
             parse_pair(&mut plan, pair)?;
         }
+        if plan.subject == Subject::Socket && (Plan { stream: None, ..plan.clone() }) != SOCKET {
+            return Err(bad("?", query, SOCKET_RULE));
+        }
         let faults = plan.faults.as_deref();
         let has = |kinds: &[FaultKind]| kinds.iter().any(|kind| faults.is_some_and(|faults| faults.has(*kind)));
         match plan.stream.map(|shape| shape.wrapping) {
@@ -213,6 +231,10 @@ fn parse_path(path: &[u8]) -> Result<Plan, Refusal> {
             Plan::call(Shape { messages: 1, first: at_once, every: at_once, ..Shape::default() })
         }
         b"/weir.Echo/ServerStream" => Plan::call(Shape::default()),
+        b"/ws" => {
+            let stream = Shape { wrapping: Wrapping::Socket, messages: stream::MOST, code: 1000, ..Shape::default() };
+            Plan { stream: Some(stream), status: 426, ..Plan::of(Subject::Socket) }
+        }
         b"/_weir/counters" => Plan::of(Subject::Counters),
         b"/_weir/ready" => Plan::of(Subject::Ready),
         _ => {
@@ -268,6 +290,14 @@ fn parse_pair(plan: &mut Plan, pair: &[u8]) -> Result<(), Refusal> {
 /// Reads a pair that only a stream's query has. Returns whether it is one.
 fn parse_stream_pair(shape: &mut Shape, key: &[u8], text: &[u8]) -> Result<bool, Refusal> {
     match key {
+        b"code" if shape.wrapping == Wrapping::Socket => {
+            let code = |text: &[u8]| {
+                let code = stream::number(text).and_then(|code| u16::try_from(code).ok());
+                code.filter(|code| is_close_code(*code))
+            };
+            shape.code = read("?code=", text, code, "a code of a close frame, such as 1001 or 4000")?.into();
+        }
+        b"first" | b"every" | b"size" | b"seed" if shape.wrapping == Wrapping::Socket => return Ok(false),
         b"messages" => shape.messages = read("?messages=", text, stream::messages, stream::MESSAGES_RULE)?,
         b"first" => shape.first = read("?first=", text, stream::time, stream::TIME_RULE)?,
         b"every" => shape.every = read("?every=", text, stream::time, stream::TIME_RULE)?,
@@ -437,6 +467,9 @@ mod tests {
             ("/bytes/1?fault=error", 400, &["error", "/v1/chat/completions and calls alone"]),
             ("/weir.Echo/Unary?code=17", 400, &["`17`", "0 to 16"]),
             ("/stream?code=1", 400, &["code=1"]),
+            ("/ws?code=1005", 400, &["`1005`", "close frame"]),
+            ("/ws?delay=1ms", 400, &["delay=1ms", "messages=<number>"]),
+            ("/ws?every=1ms", 400, &["every=1ms"]),
         ] {
             let refusal = parse(target.as_bytes()).expect_err(target);
             assert_eq!(refusal.status(), status, "{target}");

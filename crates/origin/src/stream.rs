@@ -30,6 +30,8 @@ pub(crate) enum Wrapping {
     Events,
     /// Each is the content of an event of a language model.
     Completion,
+    /// They are those of the client, which come back.
+    Socket,
     /// Each is a message of gRPC, and a status follows.
     Call,
 }
@@ -39,7 +41,7 @@ impl Wrapping {
     fn parts(self) -> [&'static [&'static [u8]]; 4] {
         match self {
             // What stands before its messages depends on their size.
-            Wrapping::Call => [&[], &[], &[], &[]],
+            Wrapping::Call | Wrapping::Socket => [&[], &[], &[], &[]],
             Wrapping::Events => [&[], &[sse::BEFORE_DATA], &[sse::AFTER_DATA], &[]],
             Wrapping::Completion => [
                 &[sse::BEFORE_DATA, openai::ROLE, sse::AFTER_DATA],
@@ -54,7 +56,7 @@ impl Wrapping {
     fn failure(self) -> &'static [&'static [u8]] {
         match self {
             // Its status says it.
-            Wrapping::Call | Wrapping::Events => &[],
+            Wrapping::Call | Wrapping::Events | Wrapping::Socket => &[],
             Wrapping::Completion => {
                 &[sse::BEFORE_DATA, openai::FAILURE, sse::AFTER_DATA, sse::BEFORE_DATA, openai::DONE, sse::AFTER_DATA]
             }
@@ -86,7 +88,7 @@ pub(crate) struct Shape {
     pub(crate) every: RandomDuration,
     /// Bytes of a message.
     pub(crate) size: usize,
-    /// The status of a call that has no messages; 0: it has them.
+    /// The status of a call that has no messages; 0: it has them. Of a socket the code with which it is closed.
     pub(crate) code: u32,
     /// Of the times that are drawn. Each stream draws its own; the n-th of a worker draws the same each time.
     pub(crate) seed: u64,

@@ -18,7 +18,7 @@
 //! [`names`] are those of requests: the client writes them into a header, and the origin returns them. [`digest`] has the digests
 //! behind them, by which the origin sees what was altered on the way.
 //!
-//! [`sse`] reads the events of a body, [`openai`] what those of a language model bring, [`grpc`] the messages of calls, and [`stamp`] has what the origin writes into each message of a stream, of events or others.
+//! [`sse`] reads the events of a body, [`openai`] what those of a language model bring, [`grpc`] the messages of calls, [`websocket`] those of upgraded connections, and [`stamp`] has what the origin writes into each message of a stream, of events or others.
 //!
 //! [`proxy_protocol`] is the header with which a connection may begin, below TLS.
 //!
@@ -49,3 +49,4 @@ pub mod request_id;
 pub mod sse;
 pub mod stamp;
 pub mod tls;
+pub mod websocket;

@@ -1,6 +1,6 @@
 //! A proxy for streams, with one connection to the origin for each of a client's: it passes bytes on as they come, or does to them what
 //! proxies are known to do. Of what it has to understand it knows that each message of weir's origin is a chunk of HTTP/1.1, or a frame of
-//! HTTP/2 with one request at a time.
+//! HTTP/2 with one request at a time, or of WebSocket.
 
 use std::collections::HashMap;
 use std::io;
@@ -169,6 +169,8 @@ impl Response {
     fn rewrite(&mut self, fault: RelayFault, bytes: &[u8]) -> Vec<u8> {
         if !std::mem::replace(&mut self.begun, true) && !bytes.starts_with(b"HTTP/") {
             self.frames = Some(Frames::Http2);
+        } else if bytes.starts_with(b"HTTP/1.1 101") {
+            self.frames = Some(Frames::WebSocket);
         }
         if let Some(frames) = self.frames {
             return self.rewrite_frames(frames, fault, bytes);
@@ -214,12 +216,23 @@ impl Response {
 #[derive(Debug, Clone, Copy)]
 enum Frames {
     Http2,
+    WebSocket,
 }
 
 impl Frames {
     /// How long the next frame is, and whether it has a message; `None`: it is not whole.
     fn next(self, bytes: &[u8]) -> Option<(usize, bool)> {
-        let Frames::Http2 = self;
+        if let Frames::WebSocket = self {
+            // Short ones of a server, and the head before them.
+            if bytes.starts_with(b"HTTP/") {
+                let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
+                return Some((end + 4, false));
+            }
+            let [first, short, high, low] = *bytes.first_chunk()?;
+            let whole =
+                if short < 126 { 2 + usize::from(short) } else { 4 + (usize::from(high) << 8 | usize::from(low)) };
+            return (bytes.len() >= whole).then_some((whole, first & 0x0f < 8));
+        }
         let [a, b, c, kind, ..] = *bytes.first_chunk::<9>()?;
         let payload = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
         (bytes.len() >= 9 + payload).then_some((9 + payload, kind == 0 && payload > 0))

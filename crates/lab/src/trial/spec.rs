@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use weir_model::keyvalue::ValueSize;
 use weir_model::load::{
-    Feed, FeedOrder, LoadProtocol, LoadSpec, RandomDuration, RequestIds, RequestSpec, StreamSpec, Target,
+    Feed, FeedOrder, LoadProtocol, LoadSpec, RandomDuration, RequestIds, RequestSpec, StreamKind, StreamSpec, Target,
 };
 use weir_model::protocol::Application;
 use weir_model::suite::{Expect, LoadKind};
@@ -29,10 +29,14 @@ pub fn load_spec(
         // A search sets its rates one after another.
         (LoadKind::Closed | LoadKind::Search { .. } | LoadKind::Open { .. }, _) => LoadKind::Closed,
     };
+    let expected = match trial.spec.workload.stream {
+        Some(kind) => kind.expected(expect.clone()),
+        None => expect.clone(),
+    };
     let mut plain = LoadSpec::new(
         Target::tcp(target, authority),
         trial.spec.workload.sent_request(Some(trial.spec.load.timeout)),
-        expect.clone(),
+        expected,
     );
     let gateway = &trial.spec.workload.gateway;
     if let Some(path) = gateway.route_template(&trial.spec.workload.request.path) {
@@ -85,7 +89,7 @@ pub fn intended_wait_s(trial: &TrialSpec<'_>) -> Option<f64> {
         return None;
     }
     let (path, query) = workload.request.path.split_once('?').unwrap_or((&workload.request.path, ""));
-    if workload.stream.is_some() {
+    if workload.stream.is_some_and(StreamKind::in_responses) {
         return stream_s(query);
     }
     let delays =

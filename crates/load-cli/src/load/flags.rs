@@ -26,8 +26,8 @@ use crate::values::{choice, driver_values, parse_count, parse_header, parse_head
 #[command(after_help = include_str!("../../help/load-short.txt"), after_long_help = include_str!("../../help/load.txt"), override_usage = "weir load [OPTIONS] <URL>...\n       weir load [OPTIONS] --urls <FILE> [URL]")]
 pub struct Args {
     /// http[s]://host[:port][/path][?query]; several are requested in turn. Key-value servers:
-    /// redis[s]://[[user]:password@]host[:port], juno[s]://host[:port], memcached[s]://host[:port]. Calls: grpc[s]://host:port/Service/Method,
-    /// which is http[s] with --http 2 and --stream grpc.
+    /// redis[s]://[[user]:password@]host[:port], juno[s]://host[:port], memcached[s]://host[:port]. Streams: ws[s]://host:port/path and
+    /// grpc[s]://host:port/Service/Method, which are http[s] with --stream websocket, and with --http 2 --stream grpc.
     #[arg(value_name = "URL", required_unless_present = "urls", hide_short_help = true)]
     pub url: Vec<String>,
     #[command(flatten)]
@@ -49,7 +49,9 @@ pub struct Args {
 }
 
 /// Schemes that say what is carried: the scheme that it is, and what the flags would say.
-const CARRIED: [(&str, &str, Application, StreamKind); 2] = [
+const CARRIED: [(&str, &str, Application, StreamKind); 4] = [
+    ("ws://", "http://", Application::Http1, StreamKind::WebSocket),
+    ("wss://", "https://", Application::Http1, StreamKind::WebSocket),
     ("grpc://", "http://", Application::Http2, StreamKind::Grpc),
     ("grpcs://", "https://", Application::Http2, StreamKind::Grpc),
 ];
@@ -194,9 +196,10 @@ const FEED_ORDERS: [(&str, &str, FeedOrderOf); 2] = [
 
 const CODINGS: [(&str, &str, Coding); 1] = [("gzip", "RFC 1952", Coding::Gzip)];
 
-const STREAMS: [(&str, &str, StreamKind); 3] = [
+const STREAMS: [(&str, &str, StreamKind); 4] = [
     ("sse", "Server-sent events (text/event-stream)", StreamKind::Sse),
     ("openai", "Completions of a language model, in OpenAI's format", StreamKind::OpenAi),
+    ("websocket", "Messages of WebSocket, each of which comes back", StreamKind::WebSocket),
     ("grpc", "Calls of gRPC over HTTP/2, whose body is the message", StreamKind::Grpc),
 ];
 

@@ -58,7 +58,10 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
     let timeout_s = args.responses.timeout.0.as_secs_f64();
     if let Some(kind) = args.responses.stream {
         let timeout = Some(args.responses.timeout.0);
-        requests.iter_mut().for_each(|one| one.request = kind.dressed(&one.request, timeout));
+        for one in &mut requests {
+            one.request = kind.dressed(&one.request, timeout);
+            one.expect = kind.expected(std::mem::take(&mut one.expect));
+        }
     }
     if (args.load.connections as usize) < targets.len() {
         let found = format!("{} connections for {} servers", args.load.connections, targets.len());

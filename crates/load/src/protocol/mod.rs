@@ -12,6 +12,7 @@ mod juno;
 mod keyvalue;
 mod memcached;
 mod redis;
+mod websocket;
 
 use std::fmt;
 use std::time::Duration;
@@ -31,6 +32,7 @@ use weir_wire::request_id::RequestId;
 pub(crate) use http1::Http1;
 pub(crate) use http2::Http2;
 pub(crate) use http3::Http3;
+pub(crate) use websocket::WebSocket;
 pub(crate) type Juno = keyvalue::KeyValue<juno::Juno>;
 pub(crate) type Memcached = keyvalue::KeyValue<memcached::Memcached>;
 pub(crate) type Redis = keyvalue::KeyValue<redis::Redis>;

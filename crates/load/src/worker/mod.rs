@@ -122,7 +122,11 @@ impl<P: Protocol> Worker<P> {
                 headers: HeaderWatch::new(plan.expectations.len()),
                 ids: plan.spec.request_ids.as_ref().map(|ids| RequestIdWatch::new(ids, share.thread)),
                 codings: plan.spec.accept_encoding.map(|_| Box::default()),
-                messages: plan.spec.stream.map(|stream| Box::new(MessageWatch::new(stream))),
+                messages: plan
+                    .spec
+                    .stream
+                    .filter(|stream| stream.kind.in_responses())
+                    .map(|stream| Box::new(MessageWatch::new(stream))),
                 reasons: Reasons::default(),
             },
             busy_poll: BusyPoll::new(driver.wake_latency()),

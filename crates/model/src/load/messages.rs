@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Quantiles;
 use crate::protocol::Application;
-use crate::suite::Request;
+use crate::suite::{Expect, Request};
 use crate::text::human_bytes;
 
 /// Responses of a load are streams, and each of their messages is looked at.
@@ -28,6 +28,8 @@ pub enum StreamKind {
     Sse,
     /// Server-sent events with the completions of a language model, in OpenAI's format: a message is a piece of content.
     OpenAi,
+    /// Messages of WebSocket: each is sent by the client, and comes back.
+    WebSocket,
     /// Calls of gRPC: unary ones, whose response is one message, and those with a stream of responses.
     Grpc,
 }
@@ -38,6 +40,7 @@ impl StreamKind {
         match self {
             StreamKind::Sse => "sse",
             StreamKind::OpenAi => "openai",
+            StreamKind::WebSocket => "websocket",
             StreamKind::Grpc => "grpc",
         }
     }
@@ -47,6 +50,7 @@ impl StreamKind {
         match self {
             StreamKind::Sse => "server-sent events",
             StreamKind::OpenAi => "a language model's completions",
+            StreamKind::WebSocket => "WebSocket",
             StreamKind::Grpc => "gRPC",
         }
     }
@@ -55,11 +59,25 @@ impl StreamKind {
     pub fn application(self) -> Option<Application> {
         match self {
             StreamKind::Sse | StreamKind::OpenAi => None,
+            StreamKind::WebSocket => Some(Application::Http1),
             StreamKind::Grpc => Some(Application::Http2),
         }
     }
 
-    /// A request as it is sent: of gRPC a POST whose body is a message with its length before it, with the headers of a call, and with the
+    /// Whether messages are parts of responses, which go on. Those of WebSocket are requests and responses themselves.
+    pub fn in_responses(self) -> bool {
+        self != StreamKind::WebSocket
+    }
+
+    /// What a successful response is, where the kind decides that.
+    pub fn expected(self, expect: Expect) -> Expect {
+        match self {
+            StreamKind::WebSocket => Expect { status: Some(101), errors: expect.errors, ..Expect::default() },
+            _ => expect,
+        }
+    }
+
+    /// A request as it is sent: of WebSocket an upgrade, whose body is a message of at least so many bytes as a stamp takes; of gRPC a POST whose body is a message with its length before it, with the headers of a call, and with the
     /// time that the client gives it.
     pub fn dressed(self, request: &Request, timeout: Option<Duration>) -> Request {
         let mut request = request.clone();
@@ -74,9 +92,16 @@ impl StreamKind {
             let length = (request.body.len() as u32).to_be_bytes();
             request.body.splice(0..0, [0].into_iter().chain(length));
         }
+        if self == StreamKind::WebSocket {
+            request.method = "GET".to_owned();
+            request.body.resize(request.body.len().max(LEAST_MESSAGE), b'-');
+        }
         request
     }
 }
+
+/// The size of the smallest message that has a stamp, bytes.
+pub const LEAST_MESSAGE: usize = 85;
 
 /// The body of a request for a stream of completions in OpenAI's format, with a prompt of so many bytes.
 pub fn chat_request(prompt: usize) -> Vec<u8> {

@@ -2,7 +2,7 @@
 
 use crate::{
     grpc_oracle, http1_oracle, http2_oracle, http3_oracle, juno_oracle, memcached_oracle, proxy_protocol_oracle,
-    redis_oracle, sse_oracle, tls_oracle,
+    redis_oracle, sse_oracle, tls_oracle, websocket_oracle,
 };
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::path::Path;
 /// A target, the least number of files that its corpus has, and what holds of each file.
 type Target = (&'static str, usize, fn(&[u8]));
 
-const TARGETS: [Target; 18] = [
+const TARGETS: [Target; 19] = [
     ("http1_responses", 30, http1_oracle::responses),
     ("http1_requests", 30, http1_oracle::requests),
     ("http2_client", 30, http2_oracle::client),
@@ -26,6 +26,7 @@ const TARGETS: [Target; 18] = [
     ("memcached_requests", 30, memcached_oracle::requests),
     ("proxy_protocol", 5, proxy_protocol_oracle::proxy_protocol),
     ("grpc", 5, grpc_oracle::messages),
+    ("websocket", 5, websocket_oracle::frames),
     ("sse", 5, sse_oracle::events),
     ("tls_client", 20, tls_oracle::client),
     ("tls_server", 20, tls_oracle::server),

@@ -28,6 +28,8 @@ mod redis_oracle;
 mod sse_oracle;
 #[path = "../common/tls_oracle.rs"]
 mod tls_oracle;
+#[path = "../common/websocket_oracle.rs"]
+mod websocket_oracle;
 
 mod corpus;
 mod http1_encode;

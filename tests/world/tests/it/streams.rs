@@ -331,6 +331,74 @@ fn what_becomes_of_a_message_of_a_call_is_found() {
     assert!(verdict(&result.messages.expect("streams")).starts_with("coalesces"));
 }
 
+/// A load of messages of WebSocket, behind a relay if one is given.
+fn exchange(relay: Option<RelayFault>, path: &str, change: impl FnOnce(&mut LoadSpec)) -> LoadResult {
+    run_with(relay, path, |spec| {
+        spec.stream = Some(StreamSpec { kind: StreamKind::WebSocket, one_clock: true });
+        change(spec);
+        let one = &mut spec.requests[0];
+        one.request = StreamKind::WebSocket.dressed(&one.request, None);
+        one.expect = StreamKind::WebSocket.expected(one.expect.clone());
+    })
+}
+
+#[test]
+fn messages_of_websocket_come_back_in_a_round_trip() {
+    for (size, relay, us) in [(0, None, 2_000.0), (1_000, Some(RelayFault::None), 4_000.0), (70_000, None, 2_000.0)] {
+        let result = exchange(relay, "/ws", |spec| {
+            spec.requests[0].request.body = vec![0; size];
+            // A mask costs a test build some time.
+            spec.duration_s = if size > 10_000 { 0.1 } else { 1.0 };
+        });
+        assert_eq!((result.total.error_count(), result.connections_used), (0, 4), "{:?}", result.reasons);
+        assert!(near(result.latency.min_us, us) && near(result.latency.max_us, us), "{:?}", result.latency);
+        assert_eq!(result.total.statuses.keys().copied().collect::<Vec<_>>(), [101]);
+        assert_eq!(result.total.body_bytes, result.total.successful * size.max(LEAST_MESSAGE) as u64);
+        assert_eq!(result.messages, None, "each is a response of its own");
+    }
+    // At a rate, whatever comes back, and several at a time on each connection.
+    let result = exchange(None, "/ws", |spec| {
+        spec.kind = LoadKind::<OfferedRate>::open(4_000.0, Arrivals::Constant);
+        spec.protocol = LoadProtocol::Http1 { pipeline: 8 };
+    });
+    assert_eq!((result.window.due, result.window.successful), (12_000, 12_000), "{:?}", result.reasons);
+    assert!(near(result.latency.max_us, 2_000.0), "{:?}", result.latency);
+}
+
+#[test]
+fn what_becomes_of_a_message_of_websocket_is_found() {
+    for (fault, kinds, words) in [
+        (RelayFault::Alter(7), &[ErrorKind::WrongBody][..], "a message was altered"),
+        (RelayFault::Delay(7), &[ErrorKind::WrongBody], "a message came before an earlier one"),
+        (RelayFault::Double(7), &[ErrorKind::Protocol], "a message that came twice"),
+        // It is known to be missing when a later one has come, and given up in the end.
+        (RelayFault::Drop(7), &[ErrorKind::WrongBody, ErrorKind::Timeout], "or that is lost"),
+    ] {
+        let result = exchange(Some(fault), "/ws", |spec| {
+            spec.protocol = LoadProtocol::Http1 { pipeline: 4 };
+            spec.timeout_s = 1.0;
+        });
+        let found: Vec<ErrorKind> = result.total.errors.keys().copied().collect();
+        assert!(kinds.iter().all(|kind| found.contains(kind)), "{fault:?}: {:?}", result.total.errors);
+        assert!(result.reasons.iter().any(|one| one.reason.contains(words)), "{fault:?}: {:?}", result.reasons);
+        assert!(result.total.successful > 1_000, "{fault:?}: the others are well");
+    }
+}
+
+#[test]
+fn a_close_that_cuts_messages_off_is_told_by_its_code() {
+    // The origin closes each connection after 100 messages, and the next goes on. The message that left meanwhile is cut off.
+    for (pipeline, code) in [(1, 1001), (8, 4000)] {
+        let result = exchange(None, &format!("/ws?messages=100&code={code}"), |spec| {
+            spec.protocol = LoadProtocol::Http1 { pipeline };
+            spec.duration_s = 0.5;
+        });
+        assert_eq!(result.total.errors.keys().copied().collect::<Vec<_>>(), [ErrorKind::ClosedEarly]);
+        assert_eq!(result.reasons[0].reason, format!("the peer closed the WebSocket with code {code}"));
+        assert!(result.connections_used > 4 && result.window.successful > 500, "{}", result.connections_used);
+    }
+}
+
 #[test]
 fn streams_may_be_opened_at_a_rate_and_carry_their_requests_id() {
     let result = run_with(None, MODEL, |spec| {

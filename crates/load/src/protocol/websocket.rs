@@ -1,0 +1,240 @@
+//! WebSocket: a connection is upgraded before the load, and then each request is a message that comes back. `run` picks it as the
+//! [`Protocol`] of a load.
+//!
+//! A message has the number of its connection and its own ([`weir_wire::stamp`]), by which the one that comes back is recognised: so lost,
+//! doubled, altered and reordered ones are told. Pings are answered. It does not know how fast messages are sent, nor who echoes them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use weir_model::load::{ErrorKind, LoadSpec, RequestSpec};
+use weir_wire::http1::encode;
+use weir_wire::request_id::RequestId;
+use weir_wire::stamp::{self, LEAST_SIZE, Message, Stamp};
+use weir_wire::websocket::{self, Event as Frame, Operation, Parser};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::http_template::{header, headers_but};
+use super::{Encoded, Event, Instance, Protocol, Refusal, Responses};
+use crate::generator::Generator;
+
+/// The status of a connection that was upgraded, and so of its messages.
+const SWITCHING_PROTOCOLS: u16 = 101;
+
+/// The code of a close frame without a reason.
+const NORMAL: u16 = 1000;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(crate) struct WebSocket {
+    /// For each target, its upgrade up to the key, and the size of its messages.
+    upgrades: Arc<[(Vec<u8>, usize)]>,
+    nonce: u64,
+}
+
+/// One connection that is up.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    key: String,
+    /// What has come of the response to the upgrade; `None`: it has all come.
+    head: Option<Vec<u8>>,
+    parser: Parser,
+    /// The number of the connection, and of its next message.
+    id: u64,
+    next: u32,
+    size: usize,
+    /// The messages that are to come back, oldest first.
+    order: VecDeque<Sent>,
+    /// The peer sends no more, for this reason.
+    closed: Option<u16>,
+    masks: u64,
+}
+
+/// A message that is to come back.
+#[derive(Debug)]
+struct Sent {
+    number: u32,
+    stream: u32,
+    /// A later one has come.
+    passed: bool,
+}
+
+impl Socket {
+    /// The mask of the next frame: another one each time.
+    fn mask(&mut self) -> Option<[u8; 4]> {
+        self.masks = xxh3_64_with_seed(&self.id.to_ne_bytes(), self.masks);
+        Some((self.masks as u32).to_ne_bytes())
+    }
+
+    /// A message came.
+    fn on_message(
+        order: &mut VecDeque<Sent>,
+        id: u64,
+        data: &[u8],
+        responses: &mut Responses<'_>,
+    ) -> Result<Event, String> {
+        // One that is altered came in the place of the oldest, most likely.
+        let oldest = order.iter().position(|sent| !sent.passed).or((!order.is_empty()).then_some(0));
+        let (place, wrong) = match stamp::read(data) {
+            Message::Whole(Stamp { stream, number, .. }) if stream == id => {
+                let place = order.iter().position(|sent| sent.number == number);
+                let before = order.iter_mut().take(place.unwrap_or(0));
+                // Each is missed once.
+                let missed = before.fold(false, |missed, sent| missed | !std::mem::replace(&mut sent.passed, true));
+                (place, missed.then_some("a message came before an earlier one, or that is lost"))
+            }
+            Message::Whole(_) => (oldest, Some("a message of another connection")),
+            Message::Altered | Message::Unstamped => (oldest, Some("a message was altered")),
+        };
+        let Some(Sent { stream, .. }) = place.and_then(|place| order.remove(place)) else {
+            return Err("a message that came twice, or that nobody sent".to_owned());
+        };
+        let mut response = responses.of(stream);
+        response.whole(SWITCHING_PROTOCOLS, data.len() as u64);
+        if let Some(wrong) = wrong {
+            response.wrong(ErrorKind::WrongBody);
+            response.reason(ErrorKind::WrongBody, &wrong);
+        }
+        Ok(Event::Complete { stream, reusable: true })
+    }
+}
+
+impl Protocol for WebSocket {
+    const NEGOTIATING: &'static str = "before its upgrade to WebSocket";
+    type Session = Option<Box<Socket>>;
+    type Error = String;
+
+    fn new(spec: &LoadSpec, instance: Instance) -> Result<WebSocket, String> {
+        let of_target = |target: usize| spec.requests.iter().find(|request| request.target as usize == target);
+        let upgrades = (0..spec.targets.len())
+            .filter_map(of_target)
+            .map(|request| Ok((upgrade(spec, request)?, request.request.body.len().max(LEAST_SIZE))));
+        Ok(WebSocket { upgrades: upgrades.collect::<Result<_, String>>()?, nonce: instance.nonce })
+    }
+
+    fn connect(&self, session: &mut Self::Session, number: u32, out: &mut Vec<u8>) -> bool {
+        let (upgrade, size) = &self.upgrades[number as usize % self.upgrades.len()];
+        let id = xxh3_64_with_seed(&number.to_ne_bytes(), self.nonce);
+        let mut nonce = [0; 16];
+        nonce[..8].copy_from_slice(&id.to_ne_bytes());
+        nonce[8..].copy_from_slice(&id.rotate_left(29).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_ne_bytes());
+        let key = websocket::key(nonce);
+        out.extend_from_slice(upgrade);
+        out.extend_from_slice(key.as_bytes());
+        out.extend_from_slice(b"\r\n\r\n");
+        *session = Some(Box::new(Socket {
+            key,
+            head: Some(Vec::new()),
+            parser: Parser::new(false),
+            id,
+            next: 0,
+            size: *size,
+            order: VecDeque::new(),
+            closed: None,
+            masks: id,
+        }));
+        false
+    }
+
+    #[inline]
+    fn encode<'a>(
+        &'a self,
+        session: &mut Self::Session,
+        stream: u32,
+        _kind: u32,
+        _id: Option<RequestId>,
+        _generator: &'a mut Generator,
+        out: &mut Vec<u8>,
+    ) -> Result<Encoded<'a>, Refusal> {
+        let Some(socket) = session.as_mut().filter(|socket| socket.closed.is_none()) else {
+            return Err(Refusal::Exhausted);
+        };
+        let (mask, size, number) = (socket.mask(), socket.size, socket.next);
+        let stamp = Stamp { stream: socket.id, number, of: u32::MAX, due: 0, sent: 0 };
+        websocket::put_message(out, Operation::Text, mask, size, |out| stamp.write(size, out));
+        socket.next = number.wrapping_add(1);
+        socket.order.push_back(Sent { number, stream, passed: false });
+        Ok(Encoded::Appended)
+    }
+
+    #[inline]
+    fn receive(
+        &self,
+        session: &mut Self::Session,
+        input: &mut &[u8],
+        responses: &mut Responses<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Event>, String> {
+        let Some(socket) = session else { return Ok(None) };
+        if let Some(head) = &mut socket.head {
+            if input.is_empty() || !websocket::take_response(head, input, &socket.key).map_err(|e| e.to_string())? {
+                return Ok(None);
+            }
+            socket.head = None;
+            return Ok(Some(Event::Streams(u32::MAX)));
+        }
+        loop {
+            let mask = socket.mask();
+            match socket.parser.next(input).map_err(|error| format!("not WebSocket: {error}"))? {
+                None => return Ok(None),
+                Some(Frame::Message { data, .. }) => {
+                    return Socket::on_message(&mut socket.order, socket.id, data, responses).map(Some);
+                }
+                Some(Frame::Ping(data)) => websocket::put_frame(out, Operation::Pong, true, mask, data),
+                Some(Frame::Pong(_)) => {}
+                Some(Frame::Close { code, .. }) => {
+                    let code = code.unwrap_or(NORMAL);
+                    websocket::put_close(out, code, mask);
+                    socket.closed = Some(code);
+                    return Ok(Some(Event::GoAway));
+                }
+            }
+        }
+    }
+
+    fn end_of_input(&self, session: &mut Self::Session) -> Result<u32, Option<String>> {
+        let code = session.as_ref().and_then(|socket| socket.closed);
+        Err(code.map(|code| format!("the peer closed the WebSocket with code {code}")))
+    }
+
+    fn close(&self, session: &mut Self::Session, out: &mut Vec<u8>) {
+        if let Some(socket) = session.as_mut().filter(|socket| socket.closed.is_none() && socket.head.is_none()) {
+            let mask = socket.mask();
+            websocket::put_close(out, NORMAL, mask);
+        }
+    }
+}
+
+/// An upgrade, up to its key.
+fn upgrade(spec: &LoadSpec, request: &RequestSpec) -> Result<Vec<u8>, String> {
+    let host = header(request, "host").unwrap_or(&spec.targets[request.target as usize].authority);
+    let mut all = vec![("Host", host), ("Connection", "Upgrade"), ("Upgrade", "websocket")];
+    all.push(("Sec-WebSocket-Version", websocket::VERSION));
+    all.extend(headers_but(request, "host"));
+    all.push(("Sec-WebSocket-Key", "x"));
+    let mut bytes = Vec::new();
+    encode::request(&mut bytes, "GET", &request.request.path, &all, b"")
+        .map_err(|error| format!("the request cannot be sent: {error}"))?;
+    // The key that holds its place, and the end of the head.
+    bytes.truncate(bytes.len() - b"x\r\n\r\n".len());
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::spec;
+
+    #[test]
+    fn an_upgrade_has_its_key_last() {
+        let mut spec = spec();
+        spec.requests[0].request.headers = vec![("Origin".into(), "http://a".into())];
+        let mut out = Vec::new();
+        let protocol = WebSocket::new(&spec, Instance::default()).unwrap();
+        assert!(!protocol.connect(&mut None, 3, &mut out), "not before the response");
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.starts_with("GET /x?y=1 HTTP/1.1\r\nHost: origin.test\r\nConnection: Upgrade\r\n"), "{text}");
+        let key = text.rsplit_once("Origin: http://a\r\nSec-WebSocket-Key: ").unwrap().1;
+        assert_eq!((key.len(), &key[24..]), (28, "\r\n\r\n"), "{text}");
+    }
+}
