@@ -138,7 +138,8 @@ impl Http3 {
             match http3.turn(until, begun) {
                 Err(RequestError::Silent(time)) => {
                     let time = time.as_secs_f64();
-                    let said = format!("nothing answers QUIC at port {} of UDP for {time:.1} s", endpoint.addr.port());
+                    let said =
+                        format!("nothing responds by QUIC at port {} of UDP within {time:.1} s", endpoint.addr.port());
                     return Err(RequestError::Unreachable(said));
                 }
                 turned => turned?,
