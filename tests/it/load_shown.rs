@@ -240,7 +240,8 @@ fn every_flag_refuses_what_is_wrong() {
     refused(&["--expect-hash-of", "/no/such/file"], &["/no/such/file"]);
     refused(&["--timeout", "0s"], &["timeout"]);
     refused(&["--fail-if", "p99>fast"], &["--fail-if"]);
-    refused(&["--http", "3"], &["1.1", "2"]);
+    refused(&["--http", "3"], &["HTTP/3 without TLS", "https://"]);
+    refused(&["--http", "4"], &["1.1", "2", "3"]);
     refused(&["--streams", "2"], &["--http 2"]);
     refused(&["--pipeline", "0"], &["--pipeline"]);
     refused(&["--requests-per-connection", "0"], &["--requests-per-connection"]);
