@@ -48,6 +48,24 @@ fn http2_has_streams_with_and_without_tls() {
 }
 
 #[test]
+fn http3_has_streams_over_datagrams() {
+    let origin = OriginUnderTest::start(&["--http3"]);
+    let result = all_right(&[&origin.https("/bytes/128"), "--http", "3", "--streams", "4", "-n", "400", "-c", "2"]);
+    assert_eq!((&result["protocol"], number(&result, "/total/connections")), (&"h3".into(), 2.0));
+    assert!(number(&result, "/quic/datagrams_in") > 0.0, "{result:#}");
+}
+
+#[test]
+fn calls_and_messages_have_urls_of_their_own() {
+    let origin = OriginUnderTest::start(&[]);
+    let with = |scheme: &str, path: &str| origin.url(path).replacen("http", scheme, 1);
+    let calls = all_right(&[&with("grpc", "/weir.Echo/Unary"), "-n", "100", "-c", "2"]);
+    assert_eq!((&calls["protocol"], number(&calls, "/messages/window/whole")), (&"h2".into(), 100.0), "{calls:#}");
+    let echoes = all_right(&[&with("ws", "/ws"), "-n", "100", "-c", "2"]);
+    assert_eq!((&echoes["protocol"], number(&echoes, "/window/successful")), (&"http/1.1".into(), 100.0), "{echoes:#}");
+}
+
+#[test]
 fn what_is_expected_is_checked_on_every_response() {
     let origin = OriginUnderTest::start(&[]);
     let url = origin.url("/bytes/100");

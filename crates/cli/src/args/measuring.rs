@@ -54,7 +54,7 @@ pub enum Measuring {
 
 impl Measuring {
     /// Runs it.
-    pub fn main(&self) -> VerbResult {
+    pub fn main(&mut self) -> VerbResult {
         match self {
             Measuring::Run(args) => verbs::run::main(args),
             Measuring::Load(args) => load::main(args),
