@@ -285,7 +285,7 @@ mod tests {
             let spec = read(&format!("{url} --stream sse -c 3")).expect("right");
             assert_eq!(spec.stream, Some(StreamSpec { kind: StreamKind::Sse, one_clock }));
         }
-        assert!(read("http://127.0.0.1:1/ --stream websocket").expect_err("not yet").contains("possible values: sse"));
+        assert!(read("http://127.0.0.1:1/ --stream smoke").expect_err("none").contains("possible values: sse"));
     }
 
     #[test]
