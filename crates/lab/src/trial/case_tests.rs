@@ -128,14 +128,17 @@ impl RunningTrial<'_> {
         let (disguised, changed) = disguise(usual.clone(), keeps_path, random);
         let mut control = Control { changed, spread: spread(&point.load.tenths, length_s), rounds: Vec::new() };
         let mut measured = control_load(&point.load, &point.usage);
+        // Rounds with the same arrivals would agree on what chance did.
+        let of_round =
+            |spec: &LoadSpec, nth: usize| LoadSpec { seed: spec.seed.wrapping_add(nth as u64), ..spec.clone() };
         loop {
             let nth = control.rounds.len() + 1;
-            let disguised = self.short_load(disguised.clone(), &format!("disguised-{nth}"))?;
+            let disguised = self.short_load(of_round(&disguised, nth), &format!("disguised-{nth}"))?;
             control.rounds.push(ControlRound { usual: measured, disguised });
             if nth == MOST_ROUNDS || audit::control(&control).is_none() {
                 break;
             }
-            measured = self.short_load(usual.clone(), &format!("usual-{}", nth + 1))?;
+            measured = self.short_load(of_round(&usual, nth + 1), &format!("usual-{}", nth + 1))?;
         }
         // Nothing of it may be in the counters of the next load.
         quiet_counters(&self.started.origin, self.trial.context.hosts.clock().as_ref())?;
