@@ -88,11 +88,15 @@ fn lowest_p99(overall: &Overall) -> Option<String> {
     let ranked = overall.rows.iter().filter(|row| row.rank.is_some());
     let mut rows: Vec<(&OverallRow, Estimate)> = ranked.filter_map(|row| Some((row, row.of(Metric::P99)?))).collect();
     rows.sort_by(|a, b| a.1.value.total_cmp(&b.1.value));
+    let whose = |row: &OverallRow| match overall.rows.iter().filter(|row| row.rank.is_some()).count() {
+        1 => "Its".to_owned(),
+        _ => format!("{}'s", row.label),
+    };
     let (least, estimate) = rows.first().filter(|_| overall.ranked_by == Metric::Rate && overall.same_rate)?;
     let alike: Vec<&OverallRow> =
         rows.iter().filter(|(_, other)| other.low <= estimate.high).map(|(row, _)| *row).collect();
     Some(match alike.as_slice() {
-        _ if rows.len() < 2 => format!("Its p99 at a given rate is {}.", quantity(least, Metric::P99)),
+        _ if rows.len() < 2 => format!("{} p99 at a given rate is {}.", whose(least), quantity(least, Metric::P99)),
         [only] => format!("At equal load, {} has the lowest p99: {}.", only.label, quantity(only, Metric::P99)),
         many => format!("At equal load, {} have the lowest p99 ({}).", names(many, 4), range(many, Metric::P99)),
     })

@@ -90,6 +90,14 @@ fn doubts_are_one_line_that_counts_what_it_has_no_room_for() {
 }
 
 #[test]
+fn a_p99_that_one_product_alone_has_is_not_said_of_another() {
+    let mut all = run();
+    all.trials.retain(|trial| trial.measurement.case.load != "steady" || trial.measurement.case.product == "birch");
+    let answer = summary(&all).answer;
+    assert!(answer.contains("Birch Proxy's p99 at a given rate is 1.05 ms") && !answer.contains("Its"), "{answer}");
+}
+
+#[test]
 fn the_short_answer_of_a_run_without_numbers_says_why() {
     let folder = tempfile::tempdir().unwrap();
     common::write_blocks(folder.path(), 1, 12);
