@@ -87,6 +87,7 @@ fn ask(socket: &mut TcpStream, requests: &[(Prepared, Body<'static>)], options: 
                     response.odd = head.headers.get("x-odd").unwrap_or_default().to_vec();
                 }
                 ClientEvent::Data { tag, bytes } => responses[tag as usize].body.extend_from_slice(bytes),
+                ClientEvent::Trailers { headers, .. } => assert!(headers.get("x-sum").is_some(), "{headers:?}"),
                 ClientEvent::End { .. } => ended += 1,
                 ClientEvent::Settings => {
                     settled = true;
