@@ -48,5 +48,6 @@ pub mod redis;
 pub mod request_id;
 pub mod sse;
 pub mod stamp;
+mod stream_table;
 pub mod tls;
 pub mod websocket;

@@ -88,6 +88,32 @@ pub fn put(out: &mut Vec<u8>, stream: u64, kind: Kind, payload: &[u8]) {
     out.extend_from_slice(payload);
 }
 
+/// Leaves room for the header of a frame whose length is not known yet. Returns where it is, for [`end`].
+#[inline]
+pub fn begin(out: &mut Vec<u8>) -> usize {
+    let start = out.len();
+    out.extend_from_slice(&[0; HEADER]);
+    start
+}
+
+/// Writes the header of a frame that began at `start`. Its payload follows it in `out`, and `elsewhere` more bytes will.
+#[inline]
+pub fn end(out: &mut [u8], start: usize, stream: u64, kind: Kind, elsewhere: usize) {
+    let length = (out.len() - start - HEADER + elsewhere) as u32;
+    out[start..start + HEADER].copy_from_slice(&Header { stream, kind, length }.to_bytes());
+}
+
+/// Appends the frames with which neither side sends on a stream any more.
+pub fn put_give_up(out: &mut Vec<u8>, stream: u64, code: u64) {
+    put_code(out, stream, Kind::ResetStream, code);
+    put_code(out, stream, Kind::StopSending, code);
+}
+
+/// The code with which a payload begins; 0: it has none.
+pub fn code(payload: &[u8]) -> u64 {
+    payload.first_chunk().map_or(0, |code| u64::from_le_bytes(*code))
+}
+
 /// Appends a frame that gives up a stream ([`Kind::ResetStream`], [`Kind::StopSending`]).
 pub fn put_code(out: &mut Vec<u8>, stream: u64, kind: Kind, code: u64) {
     put(out, stream, kind, &code.to_le_bytes());

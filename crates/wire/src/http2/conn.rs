@@ -4,7 +4,8 @@
 use super::body::Output;
 use super::fields::Fields;
 use super::frame::{self, Found, Framer, HEAD, Head, flag, kind};
-use super::hpack::{Encoder, Gap, TABLE_SIZE, Table};
+use super::hpack::{Encoder, TABLE_SIZE, Table};
+use super::memo::Memo;
 use super::message::{Kind, Message};
 use super::send::Backlog;
 use super::streams::{Streams, is};
@@ -94,11 +95,8 @@ pub(super) struct Conn {
     pub(super) encoder: Encoder,
     pub(super) fields: Fields,
     pub(super) message: Message,
-    /// The last block read, if reading it again would give the same result, which is in `message` and `fields`. Else
-    /// empty.
-    pub(super) memo: Vec<u8>,
-    /// A value in it that may be another.
-    pub(super) gap: Gap,
+    /// The last block read, if reading it again would give the same result, which is in `message` and `fields`.
+    pub(super) memo: Memo,
     /// It inserts into the table; and how many times it came again without that having been done.
     pub(super) memo_inserts: bool,
     pub(super) repeats: u32,
@@ -128,9 +126,6 @@ pub(super) struct Conn {
     pub(super) failed: Option<ConnectionError>,
 }
 
-/// Longest block that is remembered, bytes.
-pub(super) const MEMO: usize = 256;
-
 impl Conn {
     pub(super) fn new(own: &Options, server: bool) -> Conn {
         let own = Options {
@@ -148,8 +143,7 @@ impl Conn {
             encoder: Encoder::new(),
             fields: Fields::new(own.keep_headers, limit),
             message: Message::new(Kind::Trailers, own.limits),
-            memo: Vec::new(),
-            gap: Gap::default(),
+            memo: Memo::default(),
             memo_inserts: false,
             repeats: 0,
             block: None,

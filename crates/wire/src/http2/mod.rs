@@ -20,6 +20,7 @@ mod error;
 pub(crate) mod fields;
 mod frame;
 pub(crate) mod hpack;
+pub(crate) mod memo;
 pub(crate) mod message;
 pub(crate) mod prepared;
 #[doc(hidden)]

@@ -56,8 +56,8 @@ pub struct Prepared {
     headers: Box<[Arc<Field>]>,
     /// Names of the headers whose values are filled in later, encoded.
     changing: Box<[Box<[u8]>]>,
-    path_changes: bool,
-    authority_changes: bool,
+    pub(crate) path_changes: bool,
+    pub(crate) authority_changes: bool,
     /// The response has no body: to HEAD (a request), 204 or 304 (a response).
     bodiless: bool,
     /// A request without a body has `content-length: 0`.

@@ -1,10 +1,9 @@
 //! Reads header blocks and DATA of streams, and checks them against the state of their stream (RFC 9113 sections 5.1,
 //! 6.1, 8.1).
 
-use super::class::is_value;
-use super::conn::{Conn, Event, FIRST_WINDOW, FrameResult, MEMO, Payload, Step, todo};
+use super::conn::{Conn, Event, FIRST_WINDOW, FrameResult, Payload, Step, todo};
 use super::frame::{self, Head, flag, kind};
-use super::hpack::{self, Decoded, Gap, OVERHEAD, TABLE_SIZE};
+use super::hpack::{self, Decoded, OVERHEAD, TABLE_SIZE};
 use super::message::{Kind, Message};
 use super::streams::{ANY, is};
 use super::{Code, StreamError, Violation};
@@ -51,23 +50,8 @@ impl Conn {
     /// in `fields`.
     #[inline]
     fn is_remembered(&mut self, block: &[u8]) -> bool {
-        if self.memo.is_empty() || self.memo.len() != block.len() {
+        if !self.memo.matches(block, &mut self.fields) {
             return false;
-        }
-        let Gap { at, length, kept_at } = self.gap;
-        let (from, to) = (at as usize, (at + length) as usize);
-        let value = &block[from..to];
-        if self.memo[..from] != block[..from] || self.memo[to..] != block[to..] {
-            return false;
-        }
-        if self.memo[from..to] != *value {
-            if !is_value(value) {
-                return false;
-            }
-            self.memo[from..to].copy_from_slice(value);
-            if let Some(kept_at) = kept_at {
-                self.fields.replace(kept_at, value);
-            }
         }
         self.repeats += u32::from(self.memo_inserts && self.repeats <= MOST_ENTRIES);
         true
@@ -79,7 +63,7 @@ impl Conn {
     fn insert_repeats(&mut self) -> Result<(), Violation> {
         for _ in 0..std::mem::take(&mut self.repeats) {
             self.fields.clear();
-            hpack::decode(&mut self.table, &self.memo, &mut self.fields, &mut ())
+            hpack::decode(&mut self.table, self.memo.block(), &mut self.fields, &mut ())
                 .map_err(|_| Violation::Compression)?;
         }
         Ok(())
@@ -95,9 +79,7 @@ impl Conn {
         let Decoded { pure, alone, gap } = hpack::decode(&mut self.table, block, &mut self.fields, &mut self.message)
             .map_err(|_| Violation::Compression)?;
         let judged = self.message.finish(&self.fields);
-        if (pure || alone) && judged.is_ok() && kind != Kind::Trailers && block.len() <= MEMO {
-            self.memo.extend_from_slice(block);
-            self.gap = gap;
+        if (pure || alone) && judged.is_ok() && kind != Kind::Trailers && self.memo.keep(block, gap) {
             self.memo_inserts = !pure;
         }
         Ok(judged)

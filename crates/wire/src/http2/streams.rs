@@ -1,8 +1,6 @@
-//! The streams of a connection: found by their numbers without hashing in the usual case.
-//!
-//! Streams are in slots that are reused. A small table maps the low bits of a number to its slot. Numbers are
-//! consecutive, so streams that are open together rarely collide. When two collide, the older one is found by a scan
-//! of all slots.
+//! What a connection keeps of its streams, which are in a [`StreamTable`].
+
+use crate::stream_table::{Entry, StreamTable};
 
 /// What is true of a stream, as bits.
 pub(super) mod is {
@@ -24,7 +22,6 @@ pub(super) mod is {
 
 /// No length was announced.
 pub(crate) const ANY: u64 = u64::MAX;
-const NONE: u32 = u32::MAX;
 
 /// One stream.
 #[derive(Debug, Clone, Copy)]
@@ -50,123 +47,44 @@ impl Stream {
     }
 }
 
-/// All streams of a connection that are open.
-#[derive(Debug)]
-pub(super) struct Streams {
-    slots: Vec<Stream>,
-    /// Slots by the low bits of half the stream's number. A power of two long, at least as long as `slots`.
-    index: Vec<u32>,
-    free: u32,
-    open: u32,
+impl Entry for Stream {
+    type Id = u32;
+    const NONE: u32 = 0;
+
+    #[inline]
+    fn id(&self) -> u32 {
+        self.id
+    }
+
+    #[inline]
+    fn number(id: u32) -> usize {
+        (id >> 1) as usize
+    }
+
+    #[inline]
+    fn tag(&self) -> u32 {
+        self.tag
+    }
+
+    #[inline]
+    fn free(&mut self, next: u32) {
+        (self.id, self.tag) = (Stream::NONE, next);
+    }
+
+    #[inline]
+    fn reuse(&mut self, stream: Stream) {
+        *self = stream;
+    }
 }
 
+/// All streams of a connection that are open.
+pub(super) type Streams = StreamTable<Stream>;
+
 impl Streams {
-    pub(super) fn new() -> Streams {
-        Streams { slots: Vec::new(), index: Vec::new(), free: NONE, open: 0 }
-    }
-
-    /// How many are open.
-    #[inline]
-    pub(super) fn open(&self) -> u32 {
-        self.open
-    }
-
     /// Adds a stream. Returns its slot.
     #[inline]
     pub(super) fn add(&mut self, id: u32, tag: u32, window: i32, state: u8) -> u32 {
-        let stream = Stream { id, tag, window, received: 0, left: ANY, state };
-        let slot = self.free;
-        match self.slots.get_mut(slot as usize) {
-            Some(place) => {
-                self.free = place.tag;
-                *place = stream;
-            }
-            None => return self.add_slot(stream),
-        }
-        self.note(id, slot);
-        slot
-    }
-
-    #[cold]
-    fn add_slot(&mut self, stream: Stream) -> u32 {
-        let slot = self.slots.len() as u32;
-        if self.slots.len() == self.slots.capacity() {
-            // The first stream is often the only one at a time.
-            self.slots.reserve_exact(self.slots.len().max(1));
-        }
-        self.slots.push(stream);
-        if self.slots.len() > self.index.len() {
-            self.index = vec![NONE; self.slots.len().next_power_of_two()];
-            for slot in 0..self.slots.len() {
-                let id = self.slots[slot].id;
-                if id != 0 {
-                    let place = self.place(id);
-                    self.index[place] = slot as u32;
-                }
-            }
-        }
-        self.note(stream.id, slot);
-        slot
-    }
-
-    #[inline]
-    fn note(&mut self, id: u32, slot: u32) {
-        let place = self.place(id);
-        self.index[place] = slot;
-        self.open += 1;
-    }
-
-    #[inline]
-    fn place(&self, id: u32) -> usize {
-        (id >> 1) as usize & (self.index.len() - 1)
-    }
-
-    /// The slot of an open stream.
-    #[inline]
-    pub(super) fn find(&self, id: u32) -> Option<u32> {
-        if self.index.is_empty() {
-            return None;
-        }
-        let slot = self.index[self.place(id)];
-        match self.slots.get(slot as usize) {
-            Some(stream) if stream.id == id => Some(slot),
-            _ => self.search(|stream| stream.id == id),
-        }
-    }
-
-    /// The slot of the first open stream for which `wanted` is true.
-    #[cold]
-    pub(super) fn search(&self, wanted: impl Fn(&Stream) -> bool) -> Option<u32> {
-        self.slots.iter().position(|stream| stream.id != 0 && wanted(stream)).map(|slot| slot as u32)
-    }
-
-    /// The stream in a slot, if it (still) has this number.
-    #[inline]
-    pub(super) fn get(&mut self, slot: u32, id: u32) -> Option<&mut Stream> {
-        self.slots.get_mut(slot as usize).filter(|stream| stream.id == id && id != 0)
-    }
-
-    /// The stream in a slot that is known to be in use.
-    #[inline]
-    pub(super) fn at(&mut self, slot: u32) -> &mut Stream {
-        &mut self.slots[slot as usize]
-    }
-
-    /// Frees a slot. Returns the stream.
-    #[inline]
-    pub(super) fn remove(&mut self, slot: u32) -> Stream {
-        let stream = self.slots[slot as usize];
-        debug_assert_ne!(stream.id, 0, "the slot is in use");
-        self.slots[slot as usize].id = 0;
-        self.slots[slot as usize].tag = self.free;
-        self.free = slot;
-        self.open -= 1;
-        stream
-    }
-
-    /// All open streams.
-    pub(super) fn each(&mut self) -> impl Iterator<Item = &mut Stream> {
-        self.slots.iter_mut().filter(|stream| stream.id != 0)
+        self.insert(Stream { id, tag, window, received: 0, left: ANY, state })
     }
 }
 

@@ -131,7 +131,7 @@ impl Client {
     /// come for it.
     pub fn cancel(&mut self, tag: u32) -> Option<u64> {
         let slot = self.conn.streams.search(|stream| stream.tag == tag)?;
-        Some(self.conn.streams.remove(slot).0)
+        Some(self.conn.streams.remove(slot).id)
     }
 
     /// Returns the next event from `input`, bytes of the stream with this ID, and advances `input`. `None`: all of `input` was used.

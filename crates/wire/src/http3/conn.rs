@@ -6,6 +6,7 @@ use super::section::Section;
 use super::streams::{Streams, is};
 use super::{Code, ConnectionError, Options, ResetCause, StreamError, Violation};
 use crate::http2::message::{ANY, Kind, Message};
+use crate::stream_table::Removed;
 
 /// An event on a connection. The content of a head is in [`Conn::section`].
 #[derive(Debug)]
@@ -136,7 +137,7 @@ impl Conn {
     /// Forgets a stream.
     #[cold]
     pub(super) fn lose(&mut self, slot: u32, cause: ResetCause) -> Event<'static> {
-        let (id, tag) = self.streams.remove(slot);
+        let Removed { id, tag } = self.streams.remove(slot);
         self.over = Some(id);
         Event::Reset { slot, id, tag, cause }
     }
@@ -149,8 +150,7 @@ impl Conn {
     /// A stream ends normally.
     #[inline]
     pub(super) fn ended_well(&mut self, slot: u32) {
-        let (id, _) = self.streams.remove(slot);
-        self.over = Some(id);
+        self.over = Some(self.streams.remove(slot).id);
         self.resets = self.resets.saturating_sub(1);
     }
 
@@ -294,7 +294,7 @@ impl Conn {
     /// A malformed request: no stream is left of it.
     #[cold]
     fn ended_badly(&mut self, slot: u32) -> Result<(), Violation> {
-        self.over = Some(self.streams.remove(slot).0);
+        self.over = Some(self.streams.remove(slot).id);
         self.on_idle_frame()
     }
 

@@ -17,7 +17,6 @@ pub struct Prepared {
     headers: Box<[u8]>,
     /// Names of the headers whose values are filled in later, encoded.
     changing: Box<[Box<[u8]>]>,
-    changes: (bool, bool),
 }
 
 impl Prepared {
@@ -38,7 +37,7 @@ impl Prepared {
     pub fn template(request: &Request<'_>, template: Template<'_>) -> Result<Prepared, EncodeError> {
         let checked = http2::Prepared::template(request, template)?;
         let names = template.headers.iter().map(|&place| request.headers[place].0);
-        Ok(Prepared::new(checked, names, (template.authority, template.path)))
+        Ok(Prepared::new(checked, names))
     }
 
     /// The head of a response. `length` writes `content-length`, which may differ from the length of the body that is
@@ -62,10 +61,10 @@ impl Prepared {
         changing: &[&str],
     ) -> Result<Prepared, EncodeError> {
         let checked = http2::Prepared::response_template(status, headers, length, changing)?;
-        Ok(Prepared::new(checked, changing.iter().copied(), (false, false)))
+        Ok(Prepared::new(checked, changing.iter().copied()))
     }
 
-    fn new<'n>(checked: http2::Prepared, names: impl Iterator<Item = &'n str>, changes: (bool, bool)) -> Prepared {
+    fn new<'n>(checked: http2::Prepared, names: impl Iterator<Item = &'n str>) -> Prepared {
         let mut pseudo = qpack::PREFIX.to_vec();
         for field in checked.pseudo() {
             qpack::put(&mut pseudo, &field.name, &field.value);
@@ -80,7 +79,7 @@ impl Prepared {
             bytes.into()
         };
         let changing = names.map(encoded).collect();
-        Prepared { checked, pseudo: pseudo.into(), headers: headers.into(), changing, changes }
+        Prepared { checked, pseudo: pseudo.into(), headers: headers.into(), changing }
     }
 
     /// Whether this is the head of a request, and the filled-in values match it and can be sent.
@@ -103,11 +102,11 @@ impl Prepared {
     pub(super) fn put(&self, values: Values<'_>, length: Option<usize>, out: &mut Vec<u8>) {
         frame::put_section(out, |out| {
             out.extend_from_slice(&self.pseudo);
-            if self.changes.0 {
+            if self.checked.authority_changes {
                 out.push(qpack::AUTHORITY);
                 hpack::put_text(out, values.authority);
             }
-            if self.changes.1 {
+            if self.checked.path_changes {
                 out.push(qpack::PATH);
                 hpack::put_text(out, values.path);
             }
