@@ -52,7 +52,7 @@ fn main() -> std::process::ExitCode {
     args::full_files_are_errors();
     let cli = args::Cli::read();
     match cli.verb {
-        args::Verb::Measuring(mut verb) => verb.main(),
+        args::Verb::Measuring(verb) => verb.main(),
         args::Verb::Report(args) => verbs::report::main(&args),
         args::Verb::Site(args) => verbs::site::main(&args),
         args::Verb::Compare(args) => verbs::compare::main(&args),

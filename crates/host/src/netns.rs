@@ -98,10 +98,10 @@ impl Namespace {
     }
 }
 
-/// What the links of a network are like.
+/// Bandwidth, delay and loss of a network's links.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Links {
-    /// What each carries at most, either way, bits a second; `None`: no limit.
+    /// The most that each carries, either way, bits a second; `None`: no limit.
     pub rate: Option<u64>,
     /// How long each packet to these hosts takes.
     pub delay: Duration,

@@ -34,9 +34,9 @@ use crate::process::stop_on_signal;
 use crate::telemetry::{Telemetry, load::LoadMetrics};
 
 /// Runs it.
-pub fn main(args: &mut Args) -> VerbResult {
+pub fn main(mut args: Args) -> VerbResult {
     args.take_schemes()?;
-    let args = &*args;
+    let args = &args;
     live::colors(args.output.color);
     let spec::Ordered { spec, note } = spec::load_spec(args)?;
     let title = spec::title(args);

@@ -132,9 +132,8 @@ impl Controller {
             });
         }
         // A counted load ends long before its bound, and some have none.
-        let seconds =
-            Some(plan.duration.div_ceil(SECOND)).filter(|_| !matches!(plan.spec.kind, LoadKind::Count { .. }));
-        let rows = seconds.filter(|seconds| *seconds <= LONGEST_ROOM).unwrap_or(0) as usize;
+        let (seconds, counted) = (plan.duration.div_ceil(SECOND), matches!(plan.spec.kind, LoadKind::Count { .. }));
+        let rows = if counted || seconds > LONGEST_ROOM { 0 } else { seconds as usize };
         let controller = Controller {
             aggregate: Aggregate::new(plan.threads, sinks.hlog.is_some(), plan.timetable.is_some(), rows),
             driver: options.resources.driver,

@@ -59,7 +59,7 @@ enum Time {
 pub(crate) struct MessageState {
     parser: Parser,
     grpc: grpc::Parser,
-    /// What the sender says of how it went, in gRPC.
+    /// The status that the sender of a call gave (gRPC).
     status: Option<Status>,
     /// What is wrong with it, the first thing alone.
     wrong: Option<Wrong>,

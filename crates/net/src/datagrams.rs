@@ -11,6 +11,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use rustix::net::{self, AddressFamily, SocketAddrAny, SocketFlags, SocketType, sockopt};
 
+use crate::Conn;
+use crate::slots::{Flag, Slots};
 use crate::socket::{check, errno};
 
 /// udp(7), which `libc` has for some targets alone.
@@ -91,19 +93,6 @@ pub struct PathCounts {
     pub longest_wait_ns: u64,
 }
 
-/// What the kernel gives a socket of datagrams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DatagramOptions {
-    /// Bytes that wait to be read, as the kernel counts them, with its own structures.
-    pub receive_buffer: usize,
-    /// Bytes under way.
-    pub send_buffer: usize,
-    /// Many datagrams can be sent with one call (GSO).
-    pub segments: bool,
-    /// Many datagrams can be received as one (GRO).
-    pub coalesces: bool,
-}
-
 /// Makes a bound socket of datagrams for [`crate::Driver::listen`]; `reuseport`: several threads share the address, and each peer (address
 /// and port) belongs to one of them.
 ///
@@ -116,20 +105,6 @@ pub fn datagram_socket(addr: SocketAddr, reuseport: bool) -> io::Result<UdpSocke
     }
     net::bind(&fd, &addr)?;
     Ok(UdpSocket::from(fd))
-}
-
-/// What this kernel gives a socket of datagrams.
-///
-/// # Errors
-/// When it makes none.
-pub fn datagram_options() -> io::Result<DatagramOptions> {
-    let fd = new_socket(&SocketAddr::from(([127, 0, 0, 1], 0)))?;
-    Ok(DatagramOptions {
-        receive_buffer: sockopt::socket_recv_buffer_size(&fd)?,
-        send_buffer: sockopt::socket_send_buffer_size(&fd)?,
-        segments: can_segment(fd.as_raw_fd()),
-        coalesces: set(fd.as_raw_fd(), UDP_GRO, 1).is_ok(),
-    })
 }
 
 /// Makes a socket for one peer.
@@ -253,6 +228,14 @@ impl Receiver {
     }
 }
 
+/// Datagrams of one size to be sent; `to`: where the socket has not a single peer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outbound<'a> {
+    pub(crate) to: Option<SocketAddr>,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) segment: usize,
+}
+
 /// What the sockets of a driver share.
 #[derive(Default)]
 pub(crate) struct DatagramIo {
@@ -285,11 +268,22 @@ impl DatagramIo {
         self.counts.received += train.bytes.len().div_ceil(train.segment) as u64;
     }
 
-    /// Sends datagrams; `to`: where the socket has not a single peer.
+    /// Sends datagrams on a driver's socket. An error of the socket's only peer is kept with the socket, which then is one of `failed`.
+    pub(crate) fn send_on(&mut self, slots: &mut Slots, failed: &mut Vec<Conn>, conn: Conn, sent: Outbound<'_>) {
+        let Some(slot) = slots.open_mut(conn).filter(|slot| slot.is(Flag::Datagrams)) else { return };
+        if let Err(error) = self.send(slot.fd, sent)
+            && sent.to.is_none()
+        {
+            slot.error = error as u16;
+            failed.push(conn);
+        }
+    }
+
+    /// Sends datagrams.
     ///
     /// # Errors
     /// The kernel's number, if it says something of the socket or the peer. What it has no room for is counted.
-    pub(crate) fn send(&mut self, fd: RawFd, to: Option<SocketAddr>, bytes: &[u8], segment: usize) -> Result<(), i32> {
+    fn send(&mut self, fd: RawFd, Outbound { to, bytes, segment }: Outbound<'_>) -> Result<(), i32> {
         let segment = segment.max(1);
         let segments = *self.segments.get_or_insert_with(|| can_segment(fd));
         let to = to.map(SocketAddrAny::from);

@@ -28,7 +28,7 @@ use std::time::Duration;
 
 pub use address::{Address, Listener};
 pub use capacity::{Capacity, DescriptorKind, SocketPlan, capacity};
-pub use datagrams::{DatagramCounts, DatagramOptions, Datagrams, PathCounts, datagram_options, datagram_socket};
+pub use datagrams::{DatagramCounts, Datagrams, PathCounts, datagram_socket};
 pub use epoll::EpollDriver;
 pub use host::{
     Clock, CpuTime, SchedulingClass, monotonic_ns, pin_to_cpu, raise_descriptor_limit, set_scheduling_class, unix_ns,

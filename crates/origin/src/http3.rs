@@ -1,5 +1,5 @@
-//! HTTP/3: the session of [`crate::http2`] with another half. What comes and goes are frames of QUIC's streams ([`weir_wire::quic`]),
-//! which the driver of QUIC reads and writes.
+//! HTTP/3: the session of [`crate::http2`] with another half. Input and output are frames of QUIC's streams
+//! ([`weir_wire::quic`]), which the driver of QUIC writes and reads.
 
 use weir_model::protocol::Application;
 use weir_net::Conn;
@@ -78,8 +78,7 @@ impl Http3 {
         write: impl FnOnce(&mut Server, http3::Stream, &mut Framed<'_, O>) -> Result<(), SendError>,
     ) -> Result<SendStatus, SendError> {
         let stream = self.stream(stream)?;
-        let start = out.buffer().len();
-        out.buffer().extend_from_slice(&[0; HEADER]);
+        let start = quic::begin(out.buffer());
         let kind = if fin { Kind::StreamFin } else { Kind::Stream };
         let mut framed = Framed { out, start, stream: stream.id(), kind, ended: false };
         let written = write(&mut self.server, stream, &mut framed);
@@ -92,16 +91,10 @@ impl Http3 {
         Ok(SendStatus::All)
     }
 
-    fn put(&mut self, out: &mut Vec<u8>, stream: u64, kind: Kind, payload: &[u8]) {
-        quic::put(out, stream, kind, payload);
-        self.written += (HEADER + if kind == Kind::Stream { 0 } else { payload.len() }) as u64;
-    }
-
-    /// Neither side sends on a stream any more.
-    fn give_up(&mut self, out: &mut Vec<u8>, id: u64, code: Code) {
-        for kind in [Kind::ResetStream, Kind::StopSending] {
-            self.put(out, id, kind, &code.0.to_le_bytes());
-        }
+    /// Writes bytes of the control stream.
+    fn put_control(&mut self, out: &mut Vec<u8>, bytes: &[u8]) {
+        quic::put(out, CONTROL, Kind::Stream, bytes);
+        self.written += HEADER as u64;
     }
 
     /// The next frame's header, and what is done with it: bytes of a stream are left to be read. The stream and code of one that the peer
@@ -119,8 +112,7 @@ impl Http3 {
         let (payload, rest) = input.split_at_checked(header.length as usize)?;
         *input = rest;
         *framing += u64::from(header.length);
-        let code = payload.first_chunk().map_or(0, |code| u64::from_le_bytes(*code));
-        matches!(header.kind, Kind::ResetStream | Kind::StopSending).then_some((header.stream, code))
+        matches!(header.kind, Kind::ResetStream | Kind::StopSending).then(|| (header.stream, quic::code(payload)))
     }
 }
 
@@ -137,10 +129,7 @@ impl<O: Output> Framed<'_, O> {
     /// All is written but so many bytes.
     fn end(&mut self, more: usize) {
         if !std::mem::replace(&mut self.ended, true) {
-            let (buffer, start) = (self.out.buffer(), self.start);
-            let length = (buffer.len() - start - HEADER + more) as u32;
-            let header = Header { stream: self.stream, kind: self.kind, length };
-            buffer[start..start + HEADER].copy_from_slice(&header.to_bytes());
+            quic::end(self.out.buffer(), self.start, self.stream, self.kind, more);
         }
     }
 }
@@ -174,7 +163,7 @@ impl Half for Http3 {
     fn start<O: Output>(&mut self, out: &mut O) {
         let mut bytes = Vec::new();
         self.server.start(&mut bytes);
-        self.put(out.buffer(), CONTROL, Kind::Stream, &bytes);
+        self.put_control(out.buffer(), &bytes);
     }
 
     fn next_event<'s, 'i: 's, O: Output>(
@@ -221,9 +210,7 @@ impl Half for Http3 {
         };
         *under_way = Some((id, rest.len(), fin));
         let mut given_up = |id: u64, code: Code| {
-            quic::put_code(out.buffer(), id, Kind::ResetStream, code.0);
-            quic::put_code(out.buffer(), id, Kind::StopSending, code.0);
-            self.written += 2 * (HEADER as u64 + 8);
+            self.written += put_give_up(out, id, code);
         };
         Ok(Some(match event {
             http3::ServerEvent::Request { stream, head } => {
@@ -267,15 +254,14 @@ impl Half for Http3 {
         resolved.http3_usual()
     }
 
-    fn respond_usual<O: Output>(
+    fn respond_filled<O: Output>(
         &mut self,
         stream: Stream,
-        resolved: &Resolved,
+        head: &Prepared,
         values: &[&[u8]],
         body: Body<'_>,
         out: &mut O,
     ) -> Result<SendStatus, SendError> {
-        let head = Self::usual(resolved);
         self.frame(stream, true, out, |server, stream, out| server.respond_filled(stream, head, values, body, out))
     }
 
@@ -327,14 +313,14 @@ impl Half for Http3 {
     fn fail<O: Output>(&mut self, stream: Stream, out: &mut O) {
         if let Ok(stream) = self.stream(stream) {
             self.server.reset(stream);
-            self.give_up(out.buffer(), stream.id(), Code::INTERNAL_ERROR);
+            self.written += put_give_up(out, stream.id(), Code::INTERNAL_ERROR);
         }
     }
 
     fn go_away<O: Output>(&mut self, out: &mut O) {
         let mut bytes = Vec::new();
         self.server.go_away(&mut bytes);
-        self.put(out.buffer(), CONTROL, Kind::Stream, &bytes);
+        self.put_control(out.buffer(), &bytes);
     }
 
     fn framing_written(&self) -> u64 {
@@ -346,5 +332,12 @@ impl Half for Http3 {
 fn put_close(out: &mut impl Output, error: &ConnectionError) -> u64 {
     let before = out.buffer().len();
     quic::put_close(out.buffer(), error.code.0, &error.to_string());
+    (out.buffer().len() - before) as u64
+}
+
+/// Neither side sends on a stream any more. Returns how many bytes that is here.
+fn put_give_up(out: &mut impl Output, id: u64, code: Code) -> u64 {
+    let before = out.buffer().len();
+    quic::put_give_up(out.buffer(), id, code.0);
     (out.buffer().len() - before) as u64
 }

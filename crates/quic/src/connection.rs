@@ -376,7 +376,7 @@ impl Connection {
         let mut stream_reader = self.quinn.recv_stream(id);
         // A stream that was stopped here is closed.
         let Ok(mut chunks) = stream_reader.read(true) else { return false };
-        inbox.extend_from_slice(&[0; HEADER]);
+        quic::begin(inbox);
         let (mut kind, mut more, mut reset) = (Kind::Stream, false, None);
         loop {
             match chunks.next(READ) {
@@ -398,11 +398,10 @@ impl Connection {
         }
         // What has to be sent for it leaves with the next transmission in any case.
         let _ = chunks.finalize();
-        let length = (inbox.len() - start - HEADER) as u32;
-        if length == 0 && kind == Kind::Stream {
+        if inbox.len() == start + HEADER && kind == Kind::Stream {
             inbox.truncate(start);
         } else {
-            inbox[start..start + HEADER].copy_from_slice(&Header { stream, kind, length }.to_bytes());
+            quic::end(inbox, start, stream, kind, 0);
         }
         if let Some(code) = reset {
             quic::put_code(inbox, stream, Kind::ResetStream, code.into_inner());

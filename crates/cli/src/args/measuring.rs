@@ -54,21 +54,21 @@ pub enum Measuring {
 
 impl Measuring {
     /// Runs it.
-    pub fn main(&mut self) -> VerbResult {
+    pub fn main(self) -> VerbResult {
         match self {
-            Measuring::Run(args) => verbs::run::main(args),
-            Measuring::Load(args) => load::main(args),
-            Measuring::Origin(args) => origin::main(args),
-            Measuring::Products(args) => verbs::products::main(args),
-            Measuring::Suites(args) => verbs::suites::main(args),
-            Measuring::Doctor(args) => verbs::doctor::main(args),
-            Measuring::Hosts(args) => verbs::hosts::main(args),
-            Measuring::Duet(args) => verbs::duet::main(args),
+            Measuring::Run(args) => verbs::run::main(&args),
+            Measuring::Load(args) => load::main(*args),
+            Measuring::Origin(args) => origin::main(&args),
+            Measuring::Products(args) => verbs::products::main(&args),
+            Measuring::Suites(args) => verbs::suites::main(&args),
+            Measuring::Doctor(args) => verbs::doctor::main(&args),
+            Measuring::Hosts(args) => verbs::hosts::main(&args),
+            Measuring::Duet(args) => verbs::duet::main(&args),
             Measuring::Agent => verbs::agent::main(),
-            Measuring::Client(args) => verbs::client::main(args),
+            Measuring::Client(args) => verbs::client::main(&args),
             Measuring::Requester => verbs::client::requester(),
             Measuring::Supervise => verbs::client::supervise(),
-            Measuring::Pod(args) => verbs::pod::main(args),
+            Measuring::Pod(args) => verbs::pod::main(&args),
         }
     }
 }

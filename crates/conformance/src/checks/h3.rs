@@ -18,7 +18,7 @@ pub fn ask(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     Ok(http2::side_by_side(streams, |targets| conn.get_all(targets, TIMEOUT))?.with(agreed))
 }
 
-/// Whether a response over TCP names HTTP/3 at this port (RFC 7838).
+/// Checks that a response over TCP names HTTP/3 at this port (RFC 7838).
 pub fn alt_svc(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let response = match tls::otherwise(&endpoint, tls::BOTH, "http/1.1", false)?.get("/bytes/1") {
@@ -36,7 +36,7 @@ pub fn alt_svc(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
 /// How long a response to a request may take that is not whole: it should come at once, or not at all.
 const CUT: Duration = Duration::from_secs(2);
 
-/// Whether a request whose stream ends within its body is passed on as if it were whole: HAProxy did so until 3.2.24 and 3.4.5.
+/// Sends a request whose stream ends within its body. A proxy must not pass it on as if it were whole.
 pub fn truncated(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let post = Request { method: "POST".into(), body: vec![b'b'; 1000], ..Request::get("/echo") };

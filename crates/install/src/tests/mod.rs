@@ -71,7 +71,7 @@ impl InstallFolder {
         Home::at(self.dir.path().join("home"))
     }
 
-    /// What weir says while it installs.
+    /// Installs, and returns the lines that weir prints meanwhile.
     fn carry_out(&self, step: &DownloadStep, means: Means) -> Result<Vec<String>, InstallError> {
         let (home, host) = (self.home(), no_host());
         let context = InstallContext { home: &home, host: &host, stop: &self.stop };

@@ -23,7 +23,7 @@ pub fn remarks(outcome: Outcome<'_>) -> Vec<String> {
     of_responses(outcome).into_iter().chain(of_quic).collect()
 }
 
-/// What cost the client more than its target had to.
+/// Remarks about datagrams that cost the client more than they had to.
 fn of_quic(quic: &QuicResult) -> Vec<String> {
     let mut remarks = Vec::new();
     if quic.datagrams_in > MANY_DATAGRAMS && quic.trains_in == quic.datagrams_in {

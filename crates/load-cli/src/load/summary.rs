@@ -250,7 +250,7 @@ fn connections(result: &LoadResult) -> String {
     format!("opened, {} closed by the target{failed}{idle}", count(total.closed_by_peer))
 }
 
-/// What went over UDP: datagrams a request and a system call, lost packets, and requests that waited in the client.
+/// The lines about UDP: datagrams a request and a system call, lost packets, and requests that waited in the client.
 fn datagrams(quic: &QuicResult, requests: u64) -> Vec<String> {
     let per = |n: u64, of: u64| format!("{:.2}", n as f64 / of.max(1) as f64);
     let mut lines = vec![

@@ -1,6 +1,6 @@
-//! Hands the progress of a load or a run to other programs while it goes on: as text for Prometheus (`--metrics`), and as a file at
-//! the end (`--metrics-file`). `weir load` and `weir run` publish once a second what they show on the terminal as well. The listener
-//! has a thread of its own, which sleeps until it is asked: the load's threads never wait for it. The module does not know how anything is measured.
+//! Hands the progress of a load or a run to other programs while it goes on. Prometheus reads it as text (`--metrics`), and the end is
+//! also in a file (`--metrics-file`). `weir load` and `weir run` publish once a second what the terminal shows. The listener has a thread
+//! of its own, so the load's threads never wait for it. The module does not know how anything is measured.
 
 pub mod exposition;
 pub mod family;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use weir_model::load::{ErrorKind, LoadProtocol, LoadSpec, RESPONSE_HEADER, RequestSpec};
 use weir_requests::template::Template;
-use weir_wire::http2::{self, Body, Client, ClientEvent, Options, Prepared, ResetCause, SendError, Values};
+use weir_wire::http2::{
+    self, Body, Client, ClientEvent, Options, Prepared, ResetCause, ResponseHead, SendError, Values,
+};
 use weir_wire::request_id::RequestId;
 
 use super::http_template::{HttpTemplate, header, headers_but, value_without_id};
@@ -17,7 +19,7 @@ use crate::generator::Generator;
 const MAX_CHANGING: usize = 32;
 
 /// One connection of so many keeps the headers of its responses.
-const SAMPLED: u32 = 64;
+pub(super) const SAMPLED: u32 = 64;
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -96,10 +98,7 @@ impl Protocol for Http2 {
                 Event::Progress
             }
             ClientEvent::Head { tag, head } => {
-                let mut response = responses.of(tag);
-                response.head(head.status, head.length);
-                response.check_id(|| head.headers.get(RESPONSE_HEADER));
-                response.headers(head.headers.iter());
+                on_head(responses, tag, head);
                 Event::Progress
             }
             ClientEvent::Informational { tag, .. } => {
@@ -146,12 +145,21 @@ impl Protocol for Http2 {
     }
 }
 
+/// The head of a final response came.
+#[inline]
+pub(super) fn on_head(responses: &mut Responses<'_>, tag: u32, head: ResponseHead<'_>) {
+    let mut response = responses.of(tag);
+    response.head(head.status, head.length);
+    response.check_id(|| head.headers.get(RESPONSE_HEADER));
+    response.headers(head.headers.iter());
+}
+
 /// Why a half did not take a request.
 pub(super) fn refusal(error: SendError) -> Refusal {
     if error == SendError::Full { Refusal::Full } else { Refusal::Exhausted }
 }
 
-/// Whether a load looks at the headers of every response.
+/// True when a load looks at the headers of every response.
 pub(super) fn keeps_headers(spec: &LoadSpec) -> bool {
     spec.request_ids.is_some()
         || spec.accept_encoding.is_some()

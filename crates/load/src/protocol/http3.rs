@@ -1,19 +1,16 @@
-//! HTTP/3: each stream of the load is a request of the connection, identified by its tag, on a stream of QUIC of its own. What comes and
-//! goes are the streams' frames ([`weir_wire::quic`]), which the driver of QUIC reads and writes.
+//! HTTP/3: each stream of the load is a request of the connection, identified by its tag, on a stream of QUIC of its own. Input
+//! and output are the streams' frames ([`weir_wire::quic`]), which the driver of QUIC writes and reads.
 
 use std::sync::Arc;
 
-use weir_model::load::{ErrorKind, LoadProtocol, LoadSpec, RESPONSE_HEADER};
+use weir_model::load::{ErrorKind, LoadProtocol, LoadSpec};
 use weir_wire::http3::{Client, ClientEvent, Code, ConnectionError, Options, Prepared, ResetCause};
 use weir_wire::quic::{self, HEADER, Header, Kind};
 use weir_wire::request_id::RequestId;
 
-use super::http2::{Request, failed, keeps_headers, refusal};
+use super::http2::{Request, SAMPLED, failed, keeps_headers, on_head, refusal};
 use super::{Encoded, Event, Instance, Protocol, Refusal, Responses};
 use crate::generator::Generator;
-
-/// One connection of so many keeps the headers of its responses.
-const SAMPLED: u32 = 64;
 
 /// The stream of a client's control stream: the first that it opens in one direction.
 const CONTROL: u64 = 2;
@@ -74,8 +71,7 @@ impl Protocol for Http3 {
         out: &mut Vec<u8>,
     ) -> Result<Encoded<'a>, Refusal> {
         let Some(session) = session else { return Err(Refusal::Exhausted) };
-        let (next, start) = (session.next, out.len());
-        out.extend_from_slice(&[0; HEADER]);
+        let (next, start) = (session.next, quic::begin(out));
         let sent = self.requests[kind as usize].fill(kind, id, generator, |head, values, body| {
             session.client.request_filled(next, stream, head, values, body, out)
         });
@@ -83,8 +79,7 @@ impl Protocol for Http3 {
             out.truncate(start);
             return Err(refusal(error));
         }
-        let length = (out.len() - start - HEADER) as u32;
-        out[start..start + HEADER].copy_from_slice(&Header { stream: next, kind: Kind::StreamFin, length }.to_bytes());
+        quic::end(out, start, next, Kind::StreamFin, 0);
         session.next += NEXT;
         Ok(Encoded::Appended)
     }
@@ -124,15 +119,15 @@ impl Protocol for Http3 {
                 }
                 Kind::MaxStreams => return Ok(Some(Event::Streams(self.streams.min(header.stream as u32)))),
                 Kind::ResetStream => {
-                    let code = take_code(input);
+                    let code = take_code(header, input);
                     let event = client.reset(header.stream, code).map_err(|error| close(&error, out))?;
                     if let Some(event) = event {
                         return Ok(Some(on_event(event, responses, out)));
                     }
                 }
-                // A server may not want the rest of a request that it answers (RFC 9114 section 4.1).
+                // A server may not want the rest of a request to which it responds (RFC 9114 section 4.1).
                 Kind::StopSending | Kind::Close => {
-                    take_code(input);
+                    take_code(header, input);
                 }
             }
         }
@@ -145,7 +140,7 @@ impl Protocol for Http3 {
 
     fn cancel(&self, session: &mut Self::Session, stream: u32, out: &mut Vec<u8>) -> bool {
         if let Some(id) = session.as_mut().and_then(|session| session.client.cancel(stream)) {
-            give_up(id, Code::REQUEST_CANCELLED, out);
+            quic::put_give_up(out, id, Code::REQUEST_CANCELLED.0);
         }
         true
     }
@@ -167,16 +162,11 @@ fn close(error: &ConnectionError, out: &mut Vec<u8>) -> String {
     format!("not HTTP/3: {error}")
 }
 
-/// Neither sends on a stream any more.
-fn give_up(id: u64, code: Code, out: &mut Vec<u8>) {
-    quic::put_code(out, id, Kind::ResetStream, code.0);
-    quic::put_code(out, id, Kind::StopSending, code.0);
-}
-
-fn take_code(input: &mut &[u8]) -> u64 {
-    let Some((code, rest)) = input.split_first_chunk() else { return 0 };
+/// Takes the payload of a frame that is not of a stream, and returns the code with which it begins.
+fn take_code(header: Header, input: &mut &[u8]) -> u64 {
+    let (payload, rest) = input.split_at_checked(header.length as usize).unwrap_or((input, &[]));
     *input = rest;
-    u64::from_le_bytes(*code)
+    quic::code(payload)
 }
 
 #[inline]
@@ -187,10 +177,7 @@ fn on_event(event: ClientEvent<'_>, responses: &mut Responses<'_>, out: &mut Vec
             Event::Progress
         }
         ClientEvent::Head { tag, head } => {
-            let mut response = responses.of(tag);
-            response.head(head.status, head.length);
-            response.check_id(|| head.headers.get(RESPONSE_HEADER));
-            response.headers(head.headers.iter());
+            on_head(responses, tag, head);
             Event::Progress
         }
         ClientEvent::Informational { tag, .. } => {
@@ -201,12 +188,12 @@ fn on_event(event: ClientEvent<'_>, responses: &mut Responses<'_>, out: &mut Vec
         ClientEvent::Reset { tag, id, cause } => match cause {
             // The peer never processed it, so that it can be sent elsewhere (RFC 9114 section 5.2).
             ResetCause::GoneAway => {
-                give_up(id, Code::REQUEST_CANCELLED, out);
+                quic::put_give_up(out, id, Code::REQUEST_CANCELLED.0);
                 Event::Unprocessed { stream: tag }
             }
             ResetCause::Peer(_) => failed(responses, tag, ErrorKind::StreamReset, cause),
             ResetCause::Malformed(_) => {
-                give_up(id, cause.code(), out);
+                quic::put_give_up(out, id, cause.code().0);
                 failed(responses, tag, ErrorKind::Protocol, cause)
             }
         },

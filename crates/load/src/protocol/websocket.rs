@@ -60,10 +60,8 @@ struct Sent {
 }
 
 impl Socket {
-    /// The mask of the next frame: another one each time.
     fn mask(&mut self) -> Option<[u8; 4]> {
-        self.masks = xxh3_64_with_seed(&self.id.to_ne_bytes(), self.masks);
-        Some((self.masks as u32).to_ne_bytes())
+        next_mask(self.id, &mut self.masks)
     }
 
     /// A message came.
@@ -97,6 +95,12 @@ impl Socket {
         }
         Ok(Event::Complete { stream, reusable: true })
     }
+}
+
+/// The mask of a connection's next frame: another one each time.
+fn next_mask(id: u64, masks: &mut u64) -> Option<[u8; 4]> {
+    *masks = xxh3_64_with_seed(&id.to_ne_bytes(), *masks);
+    Some((*masks as u32).to_ne_bytes())
 }
 
 impl Protocol for WebSocket {
@@ -173,18 +177,21 @@ impl Protocol for WebSocket {
             socket.head = None;
             return Ok(Some(Event::Streams(u32::MAX)));
         }
+        let socket = &mut **socket;
         loop {
-            let mask = socket.mask();
             match socket.parser.next(input).map_err(|error| format!("not WebSocket: {error}"))? {
                 None => return Ok(None),
                 Some(Frame::Message { data, .. }) => {
                     return Socket::on_message(&mut socket.order, socket.id, data, responses).map(Some);
                 }
-                Some(Frame::Ping(data)) => websocket::put_frame(out, Operation::Pong, true, mask, data),
+                Some(Frame::Ping(data)) => {
+                    let mask = next_mask(socket.id, &mut socket.masks);
+                    websocket::put_frame(out, Operation::Pong, true, mask, data);
+                }
                 Some(Frame::Pong(_)) => {}
                 Some(Frame::Close { code, .. }) => {
                     let code = code.unwrap_or(NORMAL);
-                    websocket::put_close(out, code, mask);
+                    websocket::put_close(out, code, socket.mask());
                     socket.closed = Some(code);
                     return Ok(Some(Event::GoAway));
                 }

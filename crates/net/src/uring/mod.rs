@@ -38,7 +38,7 @@ use self::buffers::{Buffers, Shape};
 use self::files::{SocketRef, at};
 use self::ring::{Completion, OpKind, Ring};
 use self::scratch::Scratch;
-use crate::datagrams::{self, DatagramIo};
+use crate::datagrams::{self, DatagramIo, Outbound};
 use crate::send_queue::{NONE, SendQueuePool};
 use crate::slots::{Flag, Skips, Slots};
 use crate::socket;
@@ -371,13 +371,7 @@ impl Io for UringDriver {
     }
 
     fn send_datagrams(&mut self, conn: Conn, to: Option<SocketAddr>, bytes: &[u8], segment: usize) {
-        let Some(slot) = self.slots.open(conn).filter(|slot| slot.is(Flag::Datagrams)) else { return };
-        if let Err(error) = self.datagrams.send(slot.fd, to, bytes, segment)
-            && to.is_none()
-        {
-            self.slots.get_mut(conn.slot() as u32).error = error as u16;
-            self.failed.push(conn);
-        }
+        self.datagrams.send_on(&mut self.slots, &mut self.failed, conn, Outbound { to, bytes, segment });
     }
 
     fn datagram_counts(&self) -> DatagramCounts {

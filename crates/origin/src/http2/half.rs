@@ -39,11 +39,10 @@ pub(crate) trait Half: Debug {
     /// The head of the usual response of a target.
     fn usual(resolved: &Resolved) -> &Self::Prepared;
 
-    /// Sends the usual response of a target, with these values filled in.
-    fn respond_usual<O: Output>(
+    fn respond_filled<O: Output>(
         &mut self,
         stream: Stream,
-        resolved: &Resolved,
+        head: &Self::Prepared,
         values: &[&[u8]],
         body: Body<'_>,
         out: &mut O,
@@ -130,15 +129,15 @@ impl Half for Server {
     }
 
     #[inline]
-    fn respond_usual<O: Output>(
+    fn respond_filled<O: Output>(
         &mut self,
         stream: Stream,
-        resolved: &Resolved,
+        head: &Prepared,
         values: &[&[u8]],
         body: Body<'_>,
         out: &mut O,
     ) -> Result<SendStatus, SendError> {
-        self.respond_filled(stream, Self::usual(resolved), values, body, out)
+        Server::respond_filled(self, stream, head, values, body, out)
     }
 
     fn respond_with<O: Output>(

@@ -242,9 +242,9 @@ impl Request {
 
     /// Responds in the usual way, and records the length of the body.
     #[inline]
-    pub(super) fn respond(
+    pub(super) fn respond<H: Half>(
         &mut self,
-        server: &mut impl Half,
+        server: &mut H,
         state: &HttpState,
         output: &mut impl Output,
     ) -> Result<SendStatus, SendError> {
@@ -257,7 +257,7 @@ impl Request {
                 resolve::Body::Static(bytes) => Body::Static(bytes),
             };
             self.body_length = if self.head_only { 0 } else { body.len() as u64 };
-            return server.respond_usual(self.stream, resolved, values.as_slice(), body, output);
+            return server.respond_filled(self.stream, H::usual(resolved), values.as_slice(), body, output);
         }
         let counters;
         let (content_type, body) = match resolved.source {

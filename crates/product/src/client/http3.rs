@@ -14,7 +14,7 @@ use weir_net::{Address, Conn, Driver, EpollDriver, Event, Handler, Io};
 use weir_quic::{ClientOptions, Failure, FailureKind, Over, Quic, Target};
 use weir_wire::http1::Framing;
 use weir_wire::http3::{self, Body, Client, ClientEvent, Code, Options, Prepared};
-use weir_wire::quic::{Kind, Part, Reader, put, put_close, put_code};
+use weir_wire::quic::{Kind, Part, Reader, code, put, put_close, put_code};
 use weir_wire::tls::Negotiated;
 
 use super::transport::SLICE;
@@ -272,8 +272,7 @@ impl Http3 {
                     }
                 },
                 Part::Other(header, payload) if header.kind == Kind::ResetStream => {
-                    let code = payload.first_chunk().map_or(0, |code| u64::from_le_bytes(*code));
-                    match self.client.reset(header.stream, code) {
+                    match self.client.reset(header.stream, code(payload)) {
                         Ok(Some(event)) => {
                             open.on_event(event, took, &mut out)?;
                             None

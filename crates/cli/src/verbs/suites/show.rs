@@ -127,7 +127,7 @@ fn cells(suite: &Suite, skipped: &[Skipped]) -> Vec<Cell> {
     cells
 }
 
-/// A suite file. What this machine makes of it is in comments.
+/// A suite file, with the trials and times of this machine in comments.
 fn print(suite: &Suite, scales: &[Scaled], skipped: &[Skipped]) -> Result<(), Failure> {
     output!("{}", suite.to_toml());
     for Scaled { scale, trials, seconds, scaled } in scales {

@@ -29,7 +29,7 @@ pub fn counts(messages: &MessageResult, window_s: f64) -> Vec<(&'static str, Str
     lines
 }
 
-/// The rows of times. Those of a language model have the names that its benchmarks use.
+/// The rows of times. For a language model they have the names that its benchmarks use.
 pub fn times(messages: &MessageResult, kind: Option<StreamKind>) -> [(&'static str, &Quantiles); 5] {
     let [gap, first, each] = match kind {
         Some(StreamKind::OpenAi) => ["ITL", "TTFT", "TPOT"],
