@@ -9,7 +9,8 @@ const REQUESTS_PER_RECONNECT: u64 = 100;
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let total = &e.load.total;
-    let extra = total.connections.saturating_sub(u64::from(e.connections));
+    // A product may close the connection of what it refuses as it was told to: of a body that is too long, say.
+    let extra = total.connections.saturating_sub(u64::from(e.connections) + e.refused_as_told());
     if e.close || extra == 0 || total.sent / extra >= REQUESTS_PER_RECONNECT {
         return None;
     }
@@ -30,6 +31,11 @@ mod tests {
         trial.load.total.connections = 64 + 10;
         assert_eq!(trial.check(super::check), None);
         trial.load.total.connections = 64 + 1_000;
+        assert!(trial.check(super::check).is_some());
+        trial.load.total.statuses = [(200, 9_010), (413, 990)].into();
+        trial.refusal = Some(413);
+        assert_eq!(trial.check(super::check), None, "it closes those of what it refuses");
+        trial.refusal = None;
         assert!(trial.check(super::check).is_some());
         trial.close = true;
         assert_eq!(trial.check(super::check), None, "that is what the load asks for");

@@ -124,6 +124,8 @@ pub struct Evidence<'a> {
     pub replicates: bool,
     /// That product is to answer by itself, without the origin.
     pub by_product: bool,
+    /// The status by which that product refuses some requests, which it is told to.
+    pub refusal: Option<u16>,
     /// What client and product spoke.
     pub protocol: Protocol,
     /// The TLS that the suite asks for.
@@ -190,9 +192,20 @@ impl Evidence<'_> {
     }
 
     /// Requests of the client's whole life that may or may not have reached the origin: those without any response, and those that
-    /// were refused, by the product or by the origin.
+    /// were refused, by the product or by the origin, which nobody had told to.
     pub fn maybe_not_forwarded(&self) -> u64 {
-        self.unanswered() + self.load.total.refused_by_status().values().sum::<u64>()
+        self.unanswered() + self.refused_untold()
+    }
+
+    /// Requests of the client's whole life that were refused, which nobody had told product or origin to.
+    pub fn refused_untold(&self) -> u64 {
+        let refused = self.load.total.refused_by_status();
+        refused.iter().filter(|(status, _)| Some(**status) != self.refusal).map(|(_, count)| count).sum()
+    }
+
+    /// Requests of the client's whole life that the product refused as it was told to. None of them may reach the origin.
+    pub fn refused_as_told(&self) -> u64 {
+        self.refusal.and_then(|status| self.load.total.statuses.get(&status)).copied().unwrap_or_default()
     }
 }
 
@@ -366,6 +379,7 @@ pub(crate) mod fixture {
         pub store: bool,
         pub replicates: bool,
         pub by_product: bool,
+        pub refusal: Option<u16>,
         pub protocol: Protocol,
         pub tls: Tls,
         pub levelled: bool,
@@ -402,6 +416,7 @@ pub(crate) mod fixture {
                 store: self.store,
                 replicates: self.replicates,
                 by_product: self.by_product,
+                refusal: self.refusal,
                 protocol: self.protocol,
                 tls: self.tls,
                 levelled: self.levelled,

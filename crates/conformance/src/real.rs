@@ -129,6 +129,7 @@ impl<'a> RealTestbed<'a> {
             stream: None,
             targets: &["/"],
             gateway: &Gateway::default(),
+            tls: None,
             request_id_header: None,
             faults: &[],
         };

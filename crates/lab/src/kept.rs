@@ -51,6 +51,7 @@ fn same_origin(v: &Workload, w: &Workload) -> bool {
         && v.stream == w.stream
         && v.origin_count() == w.origin_count()
         && v.gateway == w.gateway
+        && v.tls == w.tls
         && v.request_id_header() == w.request_id_header()
         && v.origin_headers == w.origin_headers
         && v.keyvalue == w.keyvalue

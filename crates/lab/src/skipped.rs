@@ -36,6 +36,9 @@ fn why_not(suite: &Suite, product: &Product, entry: &Entry, workload: &Workload)
     let features = product.features_under(&entry.profile);
     let lacks: Vec<&str> =
         workload.needs().into_iter().filter(|need| !features.contains(need)).map(Feature::as_str).collect();
+    if let (ProductKind::Direct, Some(filter)) = (&product.kind, workload.gateway.filter) {
+        return Some(format!("has no {}: there is nothing between client and origin", Feature::from(filter).as_str()));
+    }
     // What others have started is as they have made it, and a store has no origin.
     if matches!(product.kind, ProductKind::Proxy(_)) && !product.store && !lacks.is_empty() {
         return Some(format!("cannot do {} with weir's files", lacks.join(", ")));

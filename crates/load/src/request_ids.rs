@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     fn watch(one_clock: bool) -> RequestIdWatch {
-        let ids = RequestIds { header: "x".into(), load: 7, one_clock, key: [1, 2] };
+        let ids = RequestIds { key: [1, 2], ..RequestIds::new("x".into(), 7, one_clock) };
         RequestIdWatch::new(&ids, 3)
     }
 

@@ -31,6 +31,28 @@ pub enum Feature {
     Grpc,
     /// Upgrades of HTTP/1.1 to WebSocket.
     Websocket,
+    /// The key exchange of TLS 1.3 that joins X25519 with ML-KEM-768.
+    #[serde(rename = "x25519mlkem768")]
+    #[strum(serialize = "x25519mlkem768")]
+    X25519Mlkem768,
+    /// [`Filter::Headers`].
+    Headers,
+    /// [`Filter::Rewrite`].
+    Rewrite,
+    /// [`Filter::BasicAuth`].
+    BasicAuth,
+    /// [`Filter::KeyAuth`].
+    KeyAuth,
+    /// [`Filter::JwtHs256`].
+    JwtHs256,
+    /// [`Filter::JwtRs256`].
+    JwtRs256,
+    /// [`Filter::ExternalAuth`].
+    ExternalAuth,
+    /// [`Filter::RateLimit`].
+    RateLimit,
+    /// [`Filter::BodyLimit`].
+    BodyLimit,
 }
 
 impl Feature {
@@ -39,6 +61,73 @@ impl Feature {
         self.into()
     }
 }
+
+/// What a gateway does with each request, beside sending it on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Filter {
+    /// Adds the header `x-gateway: weir` to requests and responses, and removes `x-internal` from responses.
+    Headers,
+    /// Takes `/rewrite` off the beginning of the path.
+    Rewrite,
+    /// Lets a hundred users pass, by HTTP's basic authentication.
+    BasicAuth,
+    /// Lets a hundred consumers pass, by their keys in the header `apikey`.
+    KeyAuth,
+    /// Lets bearers of a JSON Web Token pass that HMAC with SHA-256 has signed.
+    JwtHs256,
+    /// Lets bearers of a JSON Web Token pass that RSA with SHA-256 has signed.
+    JwtRs256,
+    /// Asks the origin about each request first (`/_weir/authorize`), and lets those pass for which it says 200.
+    ExternalAuth,
+    /// Lets `limit` requests a second pass, of all clients together.
+    RateLimit,
+    /// Lets bodies of at most 16 KiB pass.
+    BodyLimit,
+}
+
+impl Filter {
+    /// The status by which a product refuses what the filter does not let pass; `None`: it refuses nothing.
+    pub fn refusal(self) -> Option<u16> {
+        match self {
+            Filter::Headers | Filter::Rewrite => None,
+            Filter::BasicAuth | Filter::KeyAuth | Filter::JwtHs256 | Filter::JwtRs256 | Filter::ExternalAuth => Some(401),
+            Filter::RateLimit => Some(429),
+            Filter::BodyLimit => Some(413),
+        }
+    }
+}
+
+impl From<Filter> for Feature {
+    fn from(filter: Filter) -> Feature {
+        match filter {
+            Filter::Headers => Feature::Headers,
+            Filter::Rewrite => Feature::Rewrite,
+            Filter::BasicAuth => Feature::BasicAuth,
+            Filter::KeyAuth => Feature::KeyAuth,
+            Filter::JwtHs256 => Feature::JwtHs256,
+            Filter::JwtRs256 => Feature::JwtRs256,
+            Filter::ExternalAuth => Feature::ExternalAuth,
+            Filter::RateLimit => Feature::RateLimit,
+            Filter::BodyLimit => Feature::BodyLimit,
+        }
+    }
+}
+
+/// Where the origin says whether a request may pass: 200 if it has the header `Authorization` with [`AUTHORIZED`], else 401.
+pub const AUTHORIZER: &str = "/_weir/authorize";
+
+/// The beginning of a value of `Authorization` that the origin lets pass.
+pub const AUTHORIZED: &str = "Bearer key-";
+
+/// The header that [`Filter::Headers`] adds, and its value.
+pub const HEADER_ADDED: (&str, &str) = ("x-gateway", "weir");
+
+/// The header that [`Filter::Headers`] removes from responses.
+pub const HEADER_REMOVED: &str = "x-internal";
+
+/// The beginning of the path that [`Filter::Rewrite`] takes off.
+pub const REWRITTEN: &str = "/rewrite";
 
 /// How requests are spread over the origins of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -78,6 +167,12 @@ pub struct Gateway {
     /// How requests choose a route: `uniform` or `zipf:S`. Left out, uniform.
     #[schemars(with = "Option<String>")]
     pub route_choice: Option<KeyChoice>,
+    /// What it does with each request beside sending it on. A filter that refuses has requests to refuse: one in a hundred and one has a
+    /// wrong key, or a body that is too long. Left out, nothing.
+    pub filter: Option<Filter>,
+    /// Requests a second that the filter `rate-limit` lets pass, of all clients together.
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    pub limit: Option<u32>,
 }
 
 /// The beginning of the path of a workload with routes.
@@ -92,7 +187,8 @@ impl Gateway {
         let pool = (origins > 1).then_some(Feature::Pool);
         let failover = self.failover.then_some(Feature::Failover);
         let routes = self.routes.map(|_| Feature::Routes);
-        pool.into_iter().chain(self.balance.map(Feature::from)).chain(failover).chain(routes).collect()
+        let filter = self.filter.map(Feature::from);
+        pool.into_iter().chain(self.balance.map(Feature::from)).chain(failover).chain(routes).chain(filter).collect()
     }
 
     /// The path of requests as a template, whose field `route` is a column of [`Gateway::route_table`]; `None` without routes.
@@ -113,6 +209,11 @@ impl Gateway {
         (0..routes).flat_map(|route| std::iter::repeat_n(route.to_string(), rows(route))).collect()
     }
 
+    /// The beginning of paths that the product takes off.
+    pub fn rewritten(&self) -> Option<&'static str> {
+        (self.filter == Some(Filter::Rewrite)).then_some(REWRITTEN)
+    }
+
     /// What makes no sense before so many origins: the key, what was found, and what would be right.
     ///
     /// # Errors
@@ -122,6 +223,22 @@ impl Gateway {
             let wanted =
                 format!("a path that begins with {FIRST_ROUTE}, such as \"{FIRST_ROUTE}bytes/128\", or no routes");
             return Err(("routes", format!("the workload's path is {path:?}"), wanted));
+        }
+        let own_path = format!("{REWRITTEN}/");
+        match self.filter {
+            Some(_) if self.routes.is_some() => {
+                return Err(("filter", "the workload has routes, too".to_owned(), "one of both".to_owned()));
+            }
+            Some(Filter::Rewrite) if !path.starts_with(&own_path) => {
+                let wanted = format!("a path that begins with {own_path}, such as \"{own_path}bytes/128\"");
+                return Err(("filter", format!("the workload's path is {path:?}"), wanted));
+            }
+            _ => {}
+        }
+        if (self.filter == Some(Filter::RateLimit)) != self.limit.is_some() {
+            let found = if self.limit.is_some() { "there is no rate to limit" } else { "there is none" };
+            let wanted = "filter = \"rate-limit\" and limit = 1000, or neither";
+            return Err(("limit", found.to_owned(), wanted.to_owned()));
         }
         match self.route_choice {
             Some(_) if self.routes.is_none() => {
@@ -197,5 +314,19 @@ mod tests {
         assert_eq!(Gateway::default().needs(2), [Feature::Pool]);
         let hashed = Gateway { balance: Some(Balance::HeaderHash), failover: true, ..Gateway::default() };
         assert_eq!(hashed.needs(4), [Feature::Pool, Feature::HeaderHash, Feature::Failover]);
+        let filtered = Gateway { filter: Some(Filter::JwtRs256), ..Gateway::default() };
+        assert_eq!(filtered.needs(1), [Feature::JwtRs256]);
+    }
+
+    #[test]
+    fn filters_that_contradict_the_workload_are_refused() {
+        let wrong = |gateway: Gateway, path| gateway.check(1, path).err().map(|(key, ..)| key);
+        let with = |filter| Gateway { filter: Some(filter), ..Gateway::default() };
+        assert_eq!(wrong(with(Filter::Rewrite), "/bytes/128"), Some("filter"));
+        assert_eq!(wrong(with(Filter::Rewrite), "/rewrite/bytes/128"), None);
+        assert_eq!(wrong(Gateway { routes: Some(2), ..with(Filter::KeyAuth) }, "/r/0/bytes/1"), Some("filter"));
+        assert_eq!(wrong(with(Filter::RateLimit), "/"), Some("limit"));
+        assert_eq!(wrong(Gateway { limit: Some(5), ..with(Filter::KeyAuth) }, "/"), Some("limit"));
+        assert_eq!(wrong(Gateway { limit: Some(5), ..with(Filter::RateLimit) }, "/"), None);
     }
 }

@@ -153,12 +153,18 @@ pub struct Workload {
     /// What a successful response is. Left out, every response with a status of 200 to 399 is one.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub expect: Expect,
+    /// How TLS is spoken, where that differs from the suite's `[tls]`, which then says nothing of this workload.
+    pub tls: Option<Tls>,
     /// The loads it runs under. Left out, all of the suite.
     #[schemars(length(min = 1))]
     pub loads: Option<Vec<String>>,
-    /// The suite's products that it is asked of: `name`, or `name:profile`. Left out, all of them.
+    /// The suite's products that it is asked of: `name`, `name:profile`, or `*:profile`. Left out, all of them.
     #[schemars(length(min = 1))]
     pub products: Option<Vec<EntryPattern>>,
+    /// The workload beside which each product shows what this one costs it: `name`, or `name:profile` where the product runs under another
+    /// profile there.
+    #[schemars(regex(pattern = "^[a-z0-9][a-z0-9-]*(:[a-z0-9][a-z0-9-]*)?$"))]
+    pub baseline: Option<String>,
     /// Products answer it themselves, as a web server its own page: nothing of it reaches the origin, which only says what
     /// the expected response is.
     #[serde(default, skip_serializing_if = "crate::is_default")]
@@ -171,6 +177,12 @@ impl Workload {
         self.origins.unwrap_or(1)
     }
 
+    /// The workload beside which each product shows what this one costs it, and the profile there, if it is another one.
+    pub fn baseline(&self) -> Option<(&str, Option<&str>)> {
+        let text = self.baseline.as_deref()?;
+        Some(text.split_once(':').map_or((text, None), |(name, profile)| (name, Some(profile))))
+    }
+
     /// The features that it needs of a product.
     pub fn needs(&self) -> Vec<Feature> {
         let stream = self.stream.and_then(|kind| match kind {
@@ -178,7 +190,9 @@ impl Workload {
             StreamKind::WebSocket => Some(Feature::Websocket),
             StreamKind::Sse | StreamKind::OpenAi => None,
         });
-        self.gateway.needs(self.origin_count()).into_iter().chain(stream).collect()
+        let group = self.tls.and_then(|tls| tls.group).filter(|group| *group == KeyExchange::X25519Mlkem768);
+        let group = group.map(|_| Feature::X25519Mlkem768);
+        self.gateway.needs(self.origin_count()).into_iter().chain(stream).chain(group).collect()
     }
 
     /// What a product speaks to the origin: HTTP/2 where its messages need that, else as [`Protocol::upstream`].
@@ -227,13 +241,13 @@ pub enum RequestIdSetting {
     In(String),
 }
 
-/// A product under one profile or under any: `name`, or `name:profile`.
+/// A product under one profile or under any: `name`, or `name:profile`. Where it restricts a suite's products, `*` is any of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
 #[schemars(
     with = "String",
     extend(
-        "pattern" = "^[a-z0-9][a-z0-9-]*(:[a-z0-9][a-z0-9-]*)?$",
+        "pattern" = "^([a-z0-9][a-z0-9-]*|\\*)(:[a-z0-9][a-z0-9-]*)?$",
         "x-weir-wanted" = "the name of a product, or name:profile, such as \"nginx\" or \"nginx:stock\""
     )
 )]
@@ -273,7 +287,7 @@ impl EntryPattern {
 
     /// Whether it means this product and profile.
     pub fn fits(&self, product: &str, profile: &str) -> bool {
-        self.product == product && self.profile.as_ref().is_none_or(|own| own == profile)
+        (self.product == product || self.product == "*") && self.profile.as_ref().is_none_or(|own| own == profile)
     }
 }
 
@@ -300,6 +314,8 @@ pub struct Tls {
     pub resumption: bool,
     /// Whether products accept only clients with a certificate that the run has signed.
     pub client_certificates: bool,
+    /// The one key exchange that clients offer. Left out, they offer all that weir has, and products are to choose X25519.
+    pub group: Option<KeyExchange>,
 }
 
 impl Default for Tls {
@@ -310,6 +326,7 @@ impl Default for Tls {
             versions: (TlsVersion::Tls12, TlsVersion::Tls13),
             resumption: false,
             client_certificates: false,
+            group: None,
         }
     }
 }
@@ -332,15 +349,29 @@ impl Tls {
         }
     }
 
-    /// The key exchange that products are to choose: the fastest, which every product has.
+    /// The IANA name of the key exchange that products are to choose. By default it is the fastest, which every product has.
     pub fn group(&self) -> &'static str {
-        "X25519"
+        match self.group.unwrap_or_default() {
+            KeyExchange::X25519 => "X25519",
+            KeyExchange::X25519Mlkem768 => "X25519MLKEM768",
+        }
     }
 
     /// Those of TLS 1.3, whose names are the same everywhere.
     pub fn suites13(&self) -> &'static [&'static str] {
         &["TLS_AES_128_GCM_SHA256"]
     }
+}
+
+/// A key exchange of TLS.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum KeyExchange {
+    /// The elliptic curve of RFC 7748.
+    #[default]
+    X25519,
+    /// The same, and ML-KEM-768 beside it: what is recorded today stays secret from tomorrow's computers. TLS 1.3 alone has it.
+    X25519Mlkem768,
 }
 
 /// Kind of a certificate's key.

@@ -189,7 +189,7 @@ impl Pipeline {
             self.send_apart(transport, response.as_bytes(), Role::Own);
             return Some(Box::new(socket));
         }
-        let resolved = resolved.accepted(|| http1::header(head.raw, "accept-encoding"));
+        let resolved = resolved.chosen(|name| http1::header(head.raw, name));
         // A call has trailers, and nobody reads those of HTTP/1.1.
         let resolved = if resolved.plan.is_call() { Rc::new(Resolved::status_page(505)) } else { resolved };
         let role = if resolved.own { Role::Own } else { Role::Counted };

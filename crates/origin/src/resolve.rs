@@ -12,6 +12,7 @@ use std::rc::Rc;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use weir_model::coding::Coding;
+use weir_model::gateway::AUTHORIZED;
 use weir_model::load::RESPONSE_HEADER;
 use weir_net::Clock;
 use weir_wire::http1::encode::{self, BodyFraming, Persistence};
@@ -115,8 +116,8 @@ pub(crate) struct Resolved {
     pub(crate) ready_head: usize,
     /// The target specifies a delay or a fault.
     pub(crate) special: bool,
-    /// The same with a coded body, for requests that accept that.
-    coded: Option<Rc<Resolved>>,
+    /// The response to requests with a header that asks for another: one with a coded body, or the leave to pass.
+    other: Option<Rc<Resolved>>,
     /// The same as a stream, for requests whose body asks for one.
     streamed: Option<Rc<Resolved>>,
     headers: Headers,
@@ -208,6 +209,7 @@ impl Resolved {
             (None, Subject::Delay) => (Source::Fixed, Body::text("ok"), TEXT),
             (None, Subject::Status) => (Source::Fixed, Body::text(status_line(plan.status)), TEXT),
             (None, Subject::Ready) => (Source::Fixed, nothing(), TEXT),
+            (None, Subject::Authorize) => (Source::Fixed, Body::text(status_line(plan.status)), TEXT),
             (None, Subject::Echo) => (Source::Echo, nothing(), BINARY),
             (None, Subject::Headers) => (Source::Headers, nothing(), TEXT),
             (None, Subject::Request) => (Source::Request, nothing(), TEXT),
@@ -247,7 +249,9 @@ impl Resolved {
             let (plan, body) = (plan.clone(), Body::Copied(coded(coding, body.bytes())));
             Rc::new(Resolved::prepared(plan, own, source, body, content_type, headers.coded(coding)))
         });
-        Resolved { coded, ..Resolved::prepared(plan, own, source, body, content_type, headers) }
+        let authorized = (plan.subject == Subject::Authorize).then(|| Rc::new(Resolved::fixed(200, nothing(), own)));
+        let other = coded.or(authorized);
+        Resolved { other, ..Resolved::prepared(plan, own, source, body, content_type, headers) }
     }
 
     fn prepared(
@@ -281,7 +285,7 @@ impl Resolved {
             ready: ready.into(),
             ready_head,
             special,
-            coded: None,
+            other: None,
             streamed: None,
             headers,
             prepared: OnceCell::new(),
@@ -291,15 +295,20 @@ impl Resolved {
 }
 
 impl Resolved {
-    /// The response to a request with these codings in its `Accept-Encoding`: coded, if it can be and they allow it.
+    /// The response to a request with such headers: coded, if it can be and they accept that; the leave to pass, if they have a key.
     #[inline]
-    pub(crate) fn accepted<'a>(self: Rc<Resolved>, accept_encoding: impl FnOnce() -> Option<&'a [u8]>) -> Rc<Resolved> {
-        match &self.coded {
+    pub(crate) fn chosen<'a>(self: Rc<Resolved>, header: impl FnOnce(&str) -> Option<&'a [u8]>) -> Rc<Resolved> {
+        match &self.other {
             None => self,
-            Some(coded) => {
-                let accepted = |value: &[u8]| self.plan.encoding.is_some_and(|coding| coding.is_accepted(value));
-                if accept_encoding().is_some_and(accepted) { Rc::clone(coded) } else { self }
-            }
+            Some(other) => if self.is_other(header) { Rc::clone(other) } else { self },
+        }
+    }
+
+    #[inline(never)]
+    fn is_other<'a>(&self, header: impl FnOnce(&str) -> Option<&'a [u8]>) -> bool {
+        match self.plan.encoding {
+            Some(coding) => header("accept-encoding").is_some_and(|value| coding.is_accepted(value)),
+            None => header("authorization").is_some_and(|value| value.starts_with(AUTHORIZED.as_bytes())),
         }
     }
 
@@ -460,15 +469,15 @@ mod tests {
     #[test]
     fn a_body_is_coded_for_those_who_accept_it() {
         let both = Rc::new(resolved(b"/bytes/1000?encoding=gzip"));
-        let plain = Rc::clone(&both).accepted(|| None);
-        assert!(Rc::ptr_eq(&both, &plain) && Rc::ptr_eq(&both, &Rc::clone(&both).accepted(|| Some(b"br"))));
-        let coded = Rc::clone(&both).accepted(|| Some(b"gzip, br"));
+        let plain = Rc::clone(&both).chosen(|_| None);
+        assert!(Rc::ptr_eq(&both, &plain) && Rc::ptr_eq(&both, &Rc::clone(&both).chosen(|_| Some(b"br"))));
+        let coded = Rc::clone(&both).chosen(|_| Some(b"gzip, br"));
         assert!(text(&coded.ready[..coded.ready_head]).contains("Content-Encoding: gzip\r\n"));
         let mut decoded = Vec::new();
         flate2::read::GzDecoder::new(coded.body.bytes()).read_to_end(&mut decoded).expect("gzip");
         assert_eq!(decoded, payload(1000));
         assert!(coded.body.bytes().len() < 1000);
-        let echo = Rc::new(resolved(b"/echo?encoding=gzip")).accepted(|| Some(b"gzip"));
+        let echo = Rc::new(resolved(b"/echo?encoding=gzip")).chosen(|_| Some(b"gzip"));
         assert_eq!(echo.source, Source::Echo, "only bodies that are known are coded");
     }
 

@@ -10,6 +10,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use weir_model::coding::Coding;
+use weir_model::gateway::AUTHORIZER;
 use weir_model::load::RandomDuration;
 use weir_model::protocol::Application;
 
@@ -71,6 +72,8 @@ pub(crate) enum Subject {
     Counters,
     /// `/_weir/ready`: empty, with 204.
     Ready,
+    /// `/_weir/authorize` and what is behind it: 401, and 200 for requests with a key.
+    Authorize,
 }
 
 /// Why a target is refused.
@@ -147,7 +150,11 @@ impl Plan {
 
     /// The plan of a path without query.
     fn of(subject: Subject) -> Plan {
-        let status = if subject == Subject::Ready { 204 } else { 200 };
+        let status = match subject {
+            Subject::Ready => 204,
+            Subject::Authorize => 401,
+            _ => 200,
+        };
         Plan { subject, status, ..Plan::PLAIN }
     }
 }
@@ -249,6 +256,9 @@ fn parse_path(path: &[u8]) -> Result<Plan, Refusal> {
                 Plan { status: read("/status/", text, value::status, value::STATUS_RULE)?, ..Plan::of(Subject::Status) }
             } else if let Some(rest) = path.strip_prefix(b"/r/").and_then(behind_route) {
                 return parse_path(rest);
+            } else if path.strip_prefix(AUTHORIZER.as_bytes()).is_some_and(|rest| rest.first().is_none_or(|b| *b == b'/')) {
+                // A gateway may repeat the path of the request that it asks about.
+                Plan::of(Subject::Authorize)
             } else {
                 return Err(Refusal::NotFound { path: excerpt(path) });
             }
@@ -381,6 +391,8 @@ mod tests {
         assert_eq!(plan("/status/503"), Plan { status: 503, ..Plan::of(Subject::Status) });
         assert_eq!(plan("/_weir/counters").subject, Subject::Counters);
         assert_eq!(plan("/_weir/ready").status, 204);
+        assert_eq!(plan("/_weir/authorize").status, 401);
+        assert_eq!(plan("/_weir/authorize/bytes/128?x=1").status, 401);
     }
 
     #[test]

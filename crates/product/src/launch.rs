@@ -18,7 +18,7 @@ use weir_model::fault::{Fault, FaultKind};
 use weir_model::gateway::Gateway;
 use weir_model::load::{REQUEST_ID_HEADER, StreamKind};
 use weir_model::product::{Part, Product, ProductKind, Program};
-use weir_model::suite::Protocol;
+use weir_model::suite::{Protocol, Tls};
 
 use crate::client::WireProtocol;
 use crate::failure::Failure;
@@ -113,6 +113,8 @@ pub struct LaunchSpec<'a> {
     pub targets: &'a [&'a str],
     /// What is asked of it beyond sending requests on.
     pub gateway: &'a Gateway,
+    /// How it speaks TLS; `None`: as the launcher's run does.
+    pub tls: Option<Tls>,
     /// The header with the IDs of the requests; `None`: the usual one.
     pub request_id_header: Option<String>,
     /// Faults that will be provoked in it: some need a disk of the part's own.
@@ -141,6 +143,7 @@ pub fn launch(launcher: &Launcher, product: &Product, wanted: LaunchSpec<'_>, st
     let taken: Vec<SocketAddr> = others.chain(wanted.origins.iter().copied()).chain([listen]).collect();
     let ports = part_ports(program, &places, &taken)?;
     let cores = |cpus: &[u32]| cpus.len().max(1);
+    let of_run = launcher.tls.of_workload(wanted.tls).map_err(no_certificate)?;
     let vars = Vars {
         binary: PathBuf::new(),
         listen_host: listen.ip().to_string(),
@@ -152,7 +155,7 @@ pub fn launch(launcher: &Launcher, product: &Product, wanted: LaunchSpec<'_>, st
         others: wanted.others.to_vec(),
         streams: wanted.streams,
         stream: wanted.stream,
-        tls: launcher.tls.settings(),
+        tls: of_run.settings(),
         paths: wanted.targets.iter().map(|target| target.split('?').next().unwrap_or_default().to_owned()).collect(),
         gateway: wanted.gateway.clone(),
         request_id_header: wanted.request_id_header.unwrap_or_else(|| REQUEST_ID_HEADER.to_owned()),
@@ -167,7 +170,7 @@ pub fn launch(launcher: &Launcher, product: &Product, wanted: LaunchSpec<'_>, st
         let Entry::Vacant(entry) = rendered.entry(host.facts().name.as_str()) else { continue };
         host.create_dir(folder)?;
         if tls {
-            launcher.tls.write(host.as_ref(), folder)?;
+            of_run.write(host.as_ref(), folder)?;
         }
         let vars = Vars { binary: binary.clone(), cores: cores(cpus) as u32, ..vars.clone() };
         let files = render::render(host.as_ref(), product, wanted.profile, &vars, folder)
@@ -239,6 +242,11 @@ fn disk(faults: &[Fault], program: &Program, part: usize, folder: &Path) -> Opti
         faults.iter().find(|fault| fault.what == FaultKind::DiskFull && fault.parts(program).contains(&part))?;
     let at = folder.join(program.parts[part].process.scratch.first()?);
     Some(Disk { at, size: filled.disk?.0 })
+}
+
+/// No certificate could be made.
+pub fn no_certificate(error: weir_wire::tls::TlsError) -> Failure {
+    Failure::at("start", error.to_string(), "", "see that the machine has random numbers (/dev/urandom)")
 }
 
 /// The parts on each host, by their index.

@@ -21,6 +21,8 @@ use weir_model::load::StreamKind;
 use weir_model::product::{self, Product, Profile, Program, Reload};
 use weir_model::suite::{Protocol, Tls};
 
+use crate::consumers::Consumers;
+
 /// The variables of a product's templates, except `dir` and the names in it. Every variable is always defined, so that a template
 /// can test it; without TLS, `cert` names a file that does not exist.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,12 +50,13 @@ pub struct Vars {
     /// `stream`: what carries the messages of responses that are streams, which are to be passed on as they come (`sse`, `grpc`); none where
     /// they are not.
     pub stream: Option<StreamKind>,
-    /// `tls_min`, `tls_max`, `tls12_suites`, `tls13_suites`, `resumption`, `key_type`, `client_certificates`.
+    /// `tls_group`, `tls_min`, `tls_max`, `tls12_suites`, `tls13_suites`, `resumption`, `key_type`, `client_certificates`.
     pub tls: Tls,
     /// `paths`: the paths of the load's requests, without queries, for products that need a rule for each path. `path` is the
     /// first: the only one, unless the product is kept for several workloads.
     pub paths: Vec<String>,
-    /// `gateway`: what is asked of it beyond sending requests on, as a suite says it.
+    /// `gateway`: what is asked of it beyond sending requests on, as a suite says it. `consumers`, `key_set`, `secret` and `public_key` follow
+    /// from its filter ([`Consumers`]).
     pub gateway: Gateway,
     /// `request_id_header`: the header by which requests differ, in lower case.
     pub request_id_header: String,
@@ -257,6 +260,7 @@ fn values(host: &dyn Host, vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static 
         ("client_ca", below(CLIENT_CA)),
         ("cert_pem", text_of(CERT)),
         ("key_pem", text_of(KEY)),
+        ("tls_group", Value::from(vars.tls.group().to_ascii_lowercase())),
         ("tls_min", Value::from(oldest.as_str())),
         ("tls_max", Value::from(newest.as_str())),
         ("tls12_suites", list(vars.tls.suites12())),
@@ -273,6 +277,9 @@ fn values(host: &dyn Host, vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static 
         ("hosts", Value::from_pairs(vars.ports.iter().map(|(name, addr)| (name.clone(), addr.ip().to_string())))),
         ("part_cores", Value::from_pairs(vars.part_cores.clone())),
     ]);
+    let Consumers { consumers, key_set, secret, public_key } = Consumers::of(vars.gateway.filter);
+    values.insert("consumers", Value::from(Serde(&consumers)));
+    values.extend([("key_set", key_set), ("secret", secret), ("public_key", public_key)].map(|(name, text)| (name, Value::from(text))));
     values.extend(vars.protocol.template_flags().into_iter().map(|(name, on)| (name, Value::from(on))));
     Ok(values)
 }

@@ -20,6 +20,7 @@ use weir_model::keyvalue::KeyValue;
 use weir_model::suite::{Expect, Protocol, Request, Workload};
 
 use crate::client::{Network, WireProtocol};
+use crate::consumers::{credentials, refused_request};
 use crate::expiry::{self, TestKey};
 use crate::failure::Failure;
 use crate::http::Http;
@@ -47,8 +48,8 @@ pub(crate) enum Query {
     Tls(Box<RunTls>),
     /// Sends a request that the origin answers, or keeps a value.
     Ready(Server),
-    /// Verifies the responses of `to`, against those of `origin` where there is one.
-    Verify { workload: Box<Workload>, to: Server, origin: Option<Server>, proxied: bool },
+    /// Verifies the responses of `to`, against those of `origin` where there is one. `refused`: a request that a product has to refuse.
+    Verify { workload: Box<Workload>, refused: Option<Box<Request>>, to: Server, origin: Option<Server>, proxied: bool },
     /// Tests how long keys live.
     Expiry { keys: Vec<TestKey>, to: Server },
     /// Whether a client without a certificate is served.
@@ -162,7 +163,12 @@ impl Requester {
         origin: Option<Server>,
         proxied: bool,
     ) -> Result<Result<Expect, String>, String> {
-        self.ask(&Query::Verify { workload: Box::new(workload.clone()), to, origin, proxied }, to.timeout)
+        let mut workload = Box::new(workload.clone());
+        let filter = workload.gateway.filter;
+        let refused = filter.and_then(|filter| refused_request(filter, &workload.request)).map(Box::new);
+        let key = filter.and_then(credentials).and_then(|(name, values)| Some((name.to_owned(), values.into_iter().next()?)));
+        workload.request.headers.extend(key);
+        self.ask(&Query::Verify { workload, refused, to, origin, proxied }, to.timeout)
     }
 
     /// Writes and reads keys with a time to live, as [`expiry::test`] does. Returns them with what is known of them then.
@@ -276,8 +282,9 @@ impl Sender<'_> {
     fn respond(&self, query: &Query) -> Result<Value, String> {
         let value = match query {
             Query::Ready(server) => self.ready(server).map(|()| Value::Null)?,
-            Query::Verify { workload, to, origin, proxied } => {
-                serde_json::to_value(self.verified(workload, to, origin.as_ref(), *proxied)?)
+            Query::Verify { workload, refused, to, origin, proxied } => {
+                let refused = refused.as_deref();
+                serde_json::to_value(self.verified(workload, refused, to, origin.as_ref(), *proxied)?)
                     .map_err(|e| e.to_string())?
             }
             Query::Expiry { keys, to } => serde_json::to_value(self.expiry(keys, to)?).map_err(|e| e.to_string())?,
@@ -303,7 +310,8 @@ impl Sender<'_> {
             return verify::keyvalue(&KeyValue::default(), &endpoint, server.protocol, server.timeout);
         }
         match self.http(server)?.get("/_weir/ready")? {
-            response if response.status == 204 => Ok(()),
+            // A gateway that authenticates is ready when it refuses.
+            response if matches!(response.status, 204 | 401) => Ok(()),
             response => Err(format!("status {} instead of the origin's 204", response.status)),
         }
     }
@@ -311,6 +319,7 @@ impl Sender<'_> {
     fn verified(
         &self,
         workload: &Workload,
+        refused: Option<&Request>,
         to: &Server,
         origin: Option<&Server>,
         proxied: bool,
@@ -323,7 +332,12 @@ impl Sender<'_> {
         let to_product = self.http(to)?;
         let to_origin = origin.map(|origin| self.http(origin)).transpose()?;
         let (expect, reference) = verify::reference(workload, to_origin.as_ref().unwrap_or(&to_product))?;
-        let compared = if proxied { verify::product(workload, &to_product, &reference) } else { Ok(()) };
+        let compared = if proxied {
+            let same = verify::product(workload, &to_product, &reference);
+            same.and_then(|()| verify::filter(workload, refused, &to_product, &reference))
+        } else {
+            Ok(())
+        };
         Ok(compared.map(|()| expect))
     }
 

@@ -77,6 +77,20 @@ impl RunTls {
         Ok(RunTls { settings, identity: Identity::generated(kind)?, client })
     }
 
+    /// The same for a workload that has its own settings; `None`: it has the suite's.
+    ///
+    /// # Errors
+    /// When the machine has no random numbers.
+    pub fn of_workload(&self, settings: Option<Tls>) -> Result<RunTls, TlsError> {
+        match settings.filter(|settings| *settings != self.settings) {
+            None => Ok(self.clone()),
+            Some(settings) => {
+                let RunTls { identity, .. } = RunTls::new(Tls { client_certificates: false, ..settings })?;
+                Ok(RunTls { settings, identity, client: self.client.clone() })
+            }
+        }
+    }
+
     /// What the suite asks for.
     pub fn settings(&self) -> Tls {
         self.settings
@@ -153,10 +167,12 @@ impl RunTls {
 
     /// The TLS settings of the client in a protocol. `folder` is where [`RunTls::write_client`] wrote.
     ///
-    /// Over QUIC the client offers one key exchange: some products choose another there than their files say for TCP.
+    /// Over QUIC the client offers one key exchange, as where the suite names one: some products choose another there than their files say
+    /// for TCP.
     pub fn client_spec(&self, protocol: Protocol, folder: &Path) -> TlsSpec {
+        let one_group = protocol.is_quic() || self.settings.group.is_some();
         TlsSpec {
-            groups: protocol.is_quic().then(|| self.settings.group().to_owned()).into_iter().collect(),
+            groups: one_group.then(|| self.settings.group().to_owned()).into_iter().collect(),
             server_name: Some(TLS_NAME.to_owned()),
             versions: self.settings.versions,
             suites: offered(),
@@ -167,8 +183,8 @@ impl RunTls {
     }
 }
 
-/// The files of the client's certificate and its key.
-fn client_files(folder: &Path) -> (PathBuf, PathBuf) {
+/// The files of the client's certificate and its key, where [`RunTls::write_client`] wrote.
+pub fn client_files(folder: &Path) -> (PathBuf, PathBuf) {
     (folder.join(CERT), folder.join(KEY))
 }
 

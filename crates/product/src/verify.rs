@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use weir_model::gateway::{Filter, HEADER_ADDED, HEADER_REMOVED};
 use weir_model::keyvalue::KeyValue;
 use weir_model::suite::{Expect, Protocol, Request, Workload};
 use weir_wire::request_id::{OWN, RequestId};
@@ -19,7 +20,7 @@ use crate::http::Http;
 /// # Errors
 /// What was found and what would be right.
 pub fn reference(workload: &Workload, origin: &Http) -> Result<(Expect, Response), String> {
-    let response = origin.send(&workload.sent_request(None)).map_err(|e| format!("the origin did not answer: {e}"))?;
+    let response = origin.send(&request_at_origin(workload)).map_err(|e| format!("the origin did not answer: {e}"))?;
     let expect = &workload.expect;
     let (status, size, hash) = (response.status, response.size(), response.hash());
     let differences = [
@@ -36,6 +37,51 @@ pub fn reference(workload: &Workload, origin: &Http) -> Result<(Expect, Response
         BodyRule::Same => Expect { status: Some(status), size: Some(size), hash: Some(hash), ..Expect::default() },
     };
     Ok((complete, response))
+}
+
+/// The workload's request as the origin gets it.
+fn request_at_origin(workload: &Workload) -> Request {
+    let mut request = workload.sent_request(None);
+    if let Some(rest) = workload.gateway.rewritten().and_then(|beginning| request.path.strip_prefix(beginning)) {
+        request.path = rest.to_owned();
+    }
+    request
+}
+
+/// Checks that the product does what the workload's filter asks for: `refused` is a request that it has to refuse. Keys that may pass
+/// are in the workload's request.
+///
+/// # Errors
+/// What was found and what would be right.
+pub fn filter(
+    workload: &Workload,
+    refused: Option<&Request>,
+    product: &Http,
+    reference: &Response,
+) -> Result<(), String> {
+    let sent = |request: &Request| product.send(request).map_err(|e| format!("a request through the product failed: {e}"));
+    if let (Some(request), Some(refusal)) = (refused, workload.gateway.filter.and_then(Filter::refusal)) {
+        let status = sent(request)?.status;
+        if status != refusal {
+            return Err(format!("it answered a request that it has to refuse with {status}, and {refusal} would be right"));
+        }
+    }
+    if workload.gateway.filter == Some(Filter::Headers) {
+        let (added, value, removed) = (HEADER_ADDED.0, HEADER_ADDED.1, HEADER_REMOVED);
+        if reference.header(removed).is_none() {
+            return Err(format!("the origin's response has no {removed}\n  expected: origin_headers with it"));
+        }
+        let response = sent(&workload.sent_request(None))?;
+        if response.header(removed).is_some() || response.header(added) != Some(value) {
+            return Err(format!("its response has {removed}, or no \"{added}: {value}\""));
+        }
+        let at_origin = sent(&Request::get("/headers"))?;
+        let text = String::from_utf8_lossy(&at_origin.body).to_ascii_lowercase();
+        if !text.contains(&format!("{added}: {value}")) {
+            return Err(format!("a request reached the origin without \"{added}: {value}\""));
+        }
+    }
+    Ok(())
 }
 
 /// What the bodies of two responses have in common.

@@ -26,7 +26,7 @@ pub fn full_answer(summary: &Summary, width: usize, colour: bool) -> String {
         text.push_str(&paragraph(&format!("- {remark}"), width, false));
     }
     let many = summary.sections.len() > MOST_SECTIONS;
-    let mut all: Vec<Table> = tables::streams(summary).into_iter().collect();
+    let mut all = tables::particular(summary);
     all.extend(tables::overall(summary).filter(|_| summary.sections.len() > 1));
     if many {
         all.push(tables::matrix(summary));
@@ -92,11 +92,12 @@ const ALL_COLUMNS: usize = 72;
 pub fn short_answer(summary: &Summary, report: &Path, width: usize, colour: bool) -> String {
     let width = width.max(20);
     // Streams last as long as their sender wants: what is ranked says little of them.
-    let streams = tables::streams(summary).map(|table| Table { title: String::new(), notes: Vec::new(), ..table });
-    let ranking = Ranking::of(summary, width).filter(|_| streams.is_none());
+    let particular = tables::particular(summary).into_iter().next();
+    let particular = particular.map(|table| Table { title: String::new(), notes: Vec::new(), ..table });
+    let ranking = Ranking::of(summary, width).filter(|_| particular.is_none());
     let text = |rows: usize, colour: bool| {
         let mut text = sentence(&summary.answer, width, colour);
-        if let Some(table) = &streams {
+        if let Some(table) = &particular {
             let shown = Table { rows: table.rows.iter().take(rows).cloned().collect(), ..table.clone() };
             text.push_str(&format!("\n{}", draw(&shown, width, colour)));
         }
@@ -105,7 +106,7 @@ pub fn short_answer(summary: &Summary, report: &Path, width: usize, colour: bool
         }
         format!("{text}\n{}\n{}\n", doubts(summary, width), place(report, width))
     };
-    let all = streams.as_ref().map(|table| table.rows.len()).or(ranking.as_ref().map(|ranking| ranking.rows.len()));
+    let all = particular.as_ref().map(|table| table.rows.len()).or(ranking.as_ref().map(|ranking| ranking.rows.len()));
     let all = all.unwrap_or(1).max(1);
     // A row may wrap, so the number of rows that fit is found by drawing them.
     let rows = (1..=all).rev().find(|rows| screen_lines(&text(*rows, false), width) <= MOST_LINES);

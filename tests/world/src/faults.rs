@@ -103,6 +103,10 @@ method = "POST"
 body_bytes = 2000
 headers = { Cookie = "a=1; B=2", Authorization = "Bearer Weir", X-Id = ["1", "2"] }"#;
 
+/// Requests of which some have a key that may not pass.
+const KEY_AUTH: &str = r#"path = "/bytes/128"
+gateway = { filter = "key-auth" }"#;
+
 /// Keys that live for ten seconds.
 const KEYS: &str = r#"protocol = "redis"
 keyvalue = { operations = "S:1,G:3", value = 200, ttl = "10s" }"#;
@@ -121,6 +125,10 @@ stream = "sse""#;
 
 const fn stream(fault: &'static str, expected: Expected) -> Case {
     Case { workload: STREAM, ..case(fault, fault, Closed(3), expected) }
+}
+
+const fn authenticated(fault: &'static str, expected: Expected) -> Case {
+    Case { workload: KEY_AUTH, ..case(fault, fault, COUNTED, expected) }
 }
 
 const fn keys(name: &'static str, fault: &'static str, load: Load, expected: Expected) -> Case {
@@ -162,6 +170,14 @@ pub const CASES: &[Case] = &[
     case("honest, 5 s", "honest", Closed(5), Clean),
     case("honest, 12 s", "honest", Closed(12), Clean),
     case("honest, dense", "honest", Dense(2), Clean),
+    authenticated("authenticate", Clean),
+    authenticated(
+        "authenticate-late",
+        Found(&["conservation-requests"], &["were refused, as the product was told to, and reached the origin"], Invalid),
+    ),
+    authenticated("authenticate-laxly", Found(&["wrong-responses"], &["status"], Invalid)),
+    // Before the load it lets anybody pass.
+    authenticated("honest", Failed("401 would be right")),
     stream("relay", Clean),
     stream("relay-gather=100", Note("held-messages", "coalesces")),
     stream("relay-buffer=1000", Note("held-messages", "buffers")),

@@ -99,6 +99,12 @@ pub enum Fault {
     FavourNoAgent,
     /// Works as long on all requests as [`Fault::FavourId`] does on those without an ID.
     Slow,
+    /// Refuses requests without a consumer's key, as it was told to.
+    Authenticate,
+    /// The same, and asks the origin all the same.
+    AuthenticateLate,
+    /// Lets requests with any key pass, once the load has begun.
+    AuthenticateLaxly,
     /// Is a [`crate::relay::Relay`], which passes streams on, or does this to them.
     Relay(RelayFault),
 }
@@ -154,6 +160,9 @@ impl Fault {
             "favour-id" => Fault::FavourId,
             "favour-no-agent" => Fault::FavourNoAgent,
             "slow" => Fault::Slow,
+            "authenticate" => Fault::Authenticate,
+            "authenticate-late" => Fault::AuthenticateLate,
+            "authenticate-laxly" => Fault::AuthenticateLaxly,
             "relay" => Fault::Relay(RelayFault::None),
             "relay-buffer" => Fault::Relay(RelayFault::Buffer(size()?)),
             "relay-gather" => Fault::Relay(RelayFault::Gather(number()? * 1_000_000)),
@@ -165,6 +174,16 @@ impl Fault {
 }
 
 impl Fault {
+    /// Whether it refuses this request, in the load or before.
+    pub fn refuses(&self, request: &[u8], in_load: bool) -> bool {
+        let asks = match self {
+            Fault::Authenticate | Fault::AuthenticateLate => true,
+            Fault::AuthenticateLaxly => !in_load,
+            _ => false,
+        };
+        asks && header(request, "apikey").is_some_and(|key| !key.starts_with(b"key-"))
+    }
+
     /// How many times as long it works on a request as the product usually does.
     pub fn work(&self, request: &[u8]) -> u64 {
         const LONG: u64 = 4;
@@ -180,6 +199,9 @@ impl Fault {
 
 /// The response of a product that refuses.
 pub const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
+
+/// The response of a product that lets only consumers pass.
+pub const UNAUTHORIZED: &[u8] = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
 
 /// The response of a product that responds itself.
 pub const OWN: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello";

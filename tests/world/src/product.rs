@@ -231,6 +231,12 @@ impl Product {
         let in_load = number >= BEFORE_LOAD;
         let one_in = |n: u64| in_load && number % n == n / 2;
         let cached = || self.cache.get(&misbehaviour::cache_key(&exchange.request)).cloned();
+        if self.options.fault.refuses(&exchange.request, in_load) {
+            if self.options.fault == Fault::AuthenticateLate && in_load {
+                self.ask(io, Exchange { is_silent: true, ..exchange.clone() });
+            }
+            return self.respond(io, exchange.client, misbehaviour::UNAUTHORIZED);
+        }
         match self.options.fault {
             Fault::Cache | Fault::Forge | Fault::Revalidate | Fault::ForgeAll => {
                 if let Some(mut response) = cached() {

@@ -35,7 +35,7 @@ pub fn suite(head: &str, workload: &str, load: &str) -> String {
 pub fn product(fault: &str, service_us: u64, workers: usize) -> String {
     let origins = "{% for one in origins %}{{ one.host }}:{{ one.port }},{% endfor %}";
     program(
-        "speaks = [\"http/1.1\"]\nfeatures = [\"pool\", \"routes\"]",
+        "speaks = [\"http/1.1\"]\nfeatures = [\"pool\", \"routes\", \"key-auth\"]",
         &format!(r#""{origins}", "{fault}", "{service_us}", "{workers}""#),
     )
 }

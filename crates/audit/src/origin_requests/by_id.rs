@@ -13,6 +13,9 @@ const PASS_ON: &str = "let the product pass on the headers x-weir-id and x-weir-
 const EXCHANGED: &str =
     "see how the product matches responses to requests on its connections: clients get those of others";
 
+/// The remedy for requests that were refused too late.
+const REFUSE_FIRST: &str = "let the product check a request before it sends it on";
+
 /// Requests of each kind, without those that reached the origin once and got its response to them.
 #[derive(Debug, Default, PartialEq)]
 struct Kinds {
@@ -37,6 +40,8 @@ struct Kinds {
     again: u64,
     /// Requests at the origin that the client did not send.
     strange: u64,
+    /// Requests that the product refused as it was told to, and which reached the origin all the same.
+    leaked: u64,
     /// IDs that the product took away, from responses and from requests.
     stripped: u64,
     without_id: u64,
@@ -65,9 +70,9 @@ impl Kinds {
         // Requests without an ID at the origin are some of the missing, or foreign.
         let unidentified = origin.requests.saturating_sub(ids.identified);
         let without_id = unidentified.min(missing);
-        let not_forwarded = (missing - without_id).saturating_sub(maybe);
-        let refused: u64 = e.load.total.refused_by_status().values().sum();
-        let without = responses.missing.saturating_sub(refused);
+        let told = e.refused_as_told();
+        let not_forwarded = (missing - without_id).saturating_sub(maybe + told);
+        let without = responses.missing.saturating_sub(e.refused_untold() + told);
         let of_others = responses.count_of_another() + responses.forged;
         let itself = not_forwarded.saturating_sub(of_others).min(without);
         let behind = of_others.saturating_sub(not_forwarded);
@@ -89,6 +94,7 @@ impl Kinds {
             repeated: if e.replicates { 0 } else { ids.repeated },
             again: if e.replicates { 0 } else { ids.again() },
             strange: unidentified - without_id,
+            leaked: told.saturating_sub(missing),
             stripped: without - itself,
             without_id,
         })
@@ -98,7 +104,7 @@ impl Kinds {
         let sent = e.load.total.sent;
         let share = |n: u64| percent(n as f64, sent as f64);
         let many = |n: u64| share(n) >= RETRIES;
-        let wrong = self.forged + self.exchanged;
+        let wrong = self.forged + self.exchanged + self.leaked;
         let not_its_own = self.cached + self.coalesced + self.of_another + wrong + self.displaced + self.itself;
         let severity = match () {
             () if wrong > 0 || many(self.again) || many(self.strange) => Severity::Fatal,
@@ -113,6 +119,7 @@ impl Kinds {
             return finding_with(OWN_RESPONSES, severity, message, remedy);
         }
         let remedy = match () {
+            () if self.leaked > 0 => REFUSE_FIRST,
             () if self.exchanged + self.displaced > 0 => EXCHANGED,
             () if not_its_own > 0 => &check_of("conservation-requests").remedy,
             () if self.again + self.strange > 0 => SENT_AGAIN,
@@ -151,6 +158,10 @@ impl Kinds {
             ),
             (self.repeated, format!("reached the origin more than once, {} times more: {again}", self.again)),
             (self.strange, "more reached the origin than were sent, without an ID: others use it, too".to_owned()),
+            (
+                self.leaked,
+                "were refused, as the product was told to, and reached the origin all the same".to_owned(),
+            ),
             (self.stripped, "got a response without its ID: the product took it away".to_owned()),
             (self.without_id, "reached the origin without their ID: the product took it away".to_owned()),
         ];
@@ -192,6 +203,24 @@ mod tests {
     #[test]
     fn each_once_and_its_own_response_is_right() {
         assert_eq!(named(ALL, ONCE).check(super::super::check), None);
+    }
+
+    #[test]
+    fn what_a_product_refuses_as_told_may_not_reach_the_origin() {
+        let mut trial = named(RequestIdCounts { own: 9_900, missing: 100, ..ALL }, ONCE);
+        trial.load.total.statuses = [(200, 9_900), (401, 100)].into();
+        let only = |distinct: u64| RequestIdCounters { identified: distinct, distinct, ..ONCE };
+        let set = |trial: &mut Trial, refusal, reached| {
+            (trial.refusal, trial.origin.request_ids, trial.origin.requests) = (refusal, only(reached), reached);
+        };
+        set(&mut trial, Some(401), 9_900);
+        assert_eq!(trial.check(super::super::check), None);
+        set(&mut trial, Some(401), 9_903);
+        assert_eq!(found(&trial, &["3 (0.03 %) were refused, as the product was told to"], &["cached"]), Severity::Fatal);
+        set(&mut trial, Some(401), 9_890);
+        assert_eq!(found(&trial, &["10 (0.10 %)"], &["refused"]), Severity::Fatal, "others never reached it");
+        set(&mut trial, None, 9_900);
+        assert_eq!(found(&trial, &["answered by the product itself"], &["refused"]), Severity::Fatal);
     }
 
     #[test]

@@ -10,8 +10,9 @@ use std::time::Duration;
 use weir_host::Host;
 use weir_host::role::{ClientCommand, ClientProcess, ClientReport, ClientSpec, RoleError};
 use weir_load::{ClientOutput, Outputs, Progress, merge, threads_of_clients};
-use weir_model::load::{LoadResult, LoadSecond, LoadSpec, Part};
+use weir_model::load::{LoadResult, LoadSecond, LoadSpec, Part, TlsSpec};
 use weir_model::record::Role;
+use weir_product::tls::client_files;
 
 use super::{Trial, client_folder};
 use crate::hosts::path_on_host;
@@ -247,9 +248,9 @@ fn orders(trial: &Trial<'_>, spec: &ClientSpec) -> Vec<Option<ClientSpec>> {
     let parts = Part::deal(&wished, connections);
     let order = |(host, part): (&Arc<dyn Host>, Part)| {
         (part.threads > 0).then(|| {
-            let tls = spec.spec.tls.is_some();
-            let folder = client_folder(host.as_ref(), trial.spec);
-            let tls = tls.then(|| context.launcher.tls.client_spec(trial.spec.workload.protocol, &folder));
+            let files = || client_files(&client_folder(host.as_ref(), trial.spec));
+            let tls = spec.spec.tls.clone();
+            let tls = tls.map(|tls| TlsSpec { identity: tls.identity.is_some().then(files), ..tls });
             let cpus = cpus_of(host);
             ClientSpec { spec: LoadSpec { part: Some(part), threads, cpus, tls, ..spec.spec.clone() }, ..spec.clone() }
         })

@@ -46,8 +46,9 @@ use weir_host::Host;
 use weir_host::files::FileError;
 use weir_host::stop::Stop;
 use weir_product::failure::Failure;
-use weir_product::launch::Launcher;
+use weir_product::launch::{Launcher, no_certificate};
 use weir_product::requester::Requester;
+use weir_product::tls::RunTls;
 use weir_vitals::Watched;
 
 pub use clients::report;
@@ -159,6 +160,13 @@ pub struct Trial<'a> {
     pub product: &'a Product,
     /// Ends it early.
     pub stop: &'a Stop,
+}
+
+impl Trial<'_> {
+    /// The TLS that its workload asks for.
+    fn tls(&self) -> Result<RunTls, Failure> {
+        self.context.launcher.tls.of_workload(self.spec.workload.tls).map_err(no_certificate)
+    }
 }
 
 /// Why a trial has no measurement, not even an error row.
@@ -345,7 +353,7 @@ fn requester(host: &Arc<dyn Host>, trial: &Trial<'_>) -> Result<Requester, Failu
     if let Some(folder) = log.parent() {
         host.create_dir(folder)?;
     }
-    Requester::start(host, &trial.context.launcher.tls, &log)
+    Requester::start(host, &trial.tls()?, &log)
 }
 
 /// The folder, on a client's host, with the certificate that clients show, where they need one.

@@ -22,7 +22,7 @@ use weir_vitals::Watched;
 
 use super::spec::is_real_time;
 use super::stack::targets;
-use super::{Trial, TrialContext, request_timeout, requester};
+use super::{Trial, request_timeout, requester};
 use crate::hosts::{is_same_host, path_on_host};
 use weir_host::Host;
 use weir_host::role::{OriginProcess, RoleError};
@@ -96,6 +96,7 @@ pub fn start(
         stream: None,
         targets: &targets(&trial.spec.workloads()),
         gateway: &Gateway::default(),
+        tls: None,
         request_id_header: None,
         faults: &[],
     };
@@ -119,7 +120,7 @@ fn own(trial: &Trial<'_>, listen: &[SocketAddr], protocol: Protocol) -> Result<V
         let at = |name: &str| path_on_host(host.as_ref(), trial.spec.folder, &trial.spec.folder.join(name));
         let log = if several { at(&format!("origin-{}.log", host.facts().name)) } else { at("origin.log") };
         host.create_dir(&at(""))?;
-        let tls = protocol.is_tls().then(|| certified(context, host, &at("origin"))).transpose()?;
+        let tls = protocol.is_tls().then(|| certified(trial, host, &at("origin"))).transpose()?;
         let cpus = context.hosts.cpus(Role::Origin, host, &context.placement);
         let (connections, driver) = (trial.spec.load.connections, context.driver);
         let real_time = is_real_time(trial);
@@ -155,9 +156,10 @@ fn member_faults(trial: &Trial<'_>, nth: usize, hosts: usize) -> Vec<Fault> {
 }
 
 /// Writes the run's certificate into a folder of the origin's own.
-fn certified(context: &TrialContext, host: &Arc<dyn Host>, folder: &Path) -> Result<OriginTls, Failure> {
-    context.launcher.tls.write(host.as_ref(), folder)?;
-    let tls = context.launcher.tls.settings();
+fn certified(trial: &Trial<'_>, host: &Arc<dyn Host>, folder: &Path) -> Result<OriginTls, Failure> {
+    let of_trial = trial.tls()?;
+    of_trial.write(host.as_ref(), folder)?;
+    let tls = of_trial.settings();
     let client_ca = tls.client_certificates.then(|| folder.join(CLIENT_CA));
     Ok(OriginTls { cert: folder.join(CERT), key: folder.join(KEY), client_ca, tls })
 }

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use weir_model::gateway::Filter;
 use weir_model::keyvalue::ValueSize;
 use weir_model::load::{
     Feed, FeedOrder, LoadProtocol, LoadSpec, RandomDuration, RequestIds, RequestSpec, StreamKind, StreamSpec, Target,
@@ -11,7 +12,11 @@ use weir_model::suite::{Expect, LoadKind};
 
 use super::points::PointSpec;
 use super::{Trial, TrialSpec, client_folder};
+use weir_product::consumers::{credentials, refused_request};
 use weir_product::failure::Failure;
+
+/// Requests that a filter lets pass for each that it refuses.
+const PASSED_A_REFUSED: u32 = 100;
 
 /// The load of one point.
 pub fn load_spec(
@@ -38,11 +43,15 @@ pub fn load_spec(
         trial.spec.workload.sent_request(Some(trial.spec.load.timeout)),
         expected,
     );
+    let of_trial = trial.tls()?;
     let gateway = &trial.spec.workload.gateway;
     if let Some(path) = gateway.route_template(&trial.spec.workload.request.path) {
         plain.requests.iter_mut().for_each(|one| (one.template, one.request.path) = (true, path.clone()));
         let table = Feed::new(vec!["route".to_owned()], gateway.route_table());
         plain.feed = table.map(|table| table.in_order(FeedOrder::Random(context.seed)));
+    }
+    if let Some(filter) = gateway.filter {
+        add_filtered(&mut plain, filter, context.seed);
     }
     let mut keyvalue = trial.spec.workload.keyvalue.clone();
     let value = trial.spec.load.values.get(point.point.saturating_sub(1) as usize);
@@ -60,7 +69,7 @@ pub fn load_spec(
         kind,
         protocol: LoadProtocol::of(protocol, trial.spec.load.streams),
         tls: protocol.is_tls().then(|| {
-            context.launcher.tls.client_spec(protocol, &client_folder(context.hosts.client().as_ref(), trial.spec))
+            of_trial.client_spec(protocol, &client_folder(context.hosts.client().as_ref(), trial.spec))
         }),
         request_ids: ids(trial),
         accept_encoding: trial.spec.workload.accept_encoding,
@@ -79,6 +88,30 @@ pub fn load_spec(
         driver: context.driver,
         ..plain
     })
+}
+
+/// Gives requests the keys of a filter's consumers, at random, and adds the one that it refuses.
+fn add_filtered(plain: &mut LoadSpec, filter: Filter, seed: u64) {
+    let refused: Vec<RequestSpec> = plain
+        .requests
+        .iter()
+        .filter_map(|one| {
+            let request = refused_request(filter, &one.request)?;
+            let expect = Expect { status: filter.refusal(), any_body: true, ..Expect::default() };
+            Some(RequestSpec { request, expect, weight: 1, ..one.clone() })
+        })
+        .collect();
+    if let Some((name, values)) = credentials(filter) {
+        plain.feed = Feed::new(vec!["key".to_owned()], values).map(|table| table.in_order(FeedOrder::Random(seed)));
+        for one in &mut plain.requests {
+            one.template = true;
+            one.request.headers.push((name.to_owned(), "{{key}}".to_owned()));
+        }
+    }
+    if !refused.is_empty() {
+        plain.requests.iter_mut().for_each(|one| one.weight = PASSED_A_REFUSED);
+    }
+    plain.requests.extend(refused);
 }
 
 /// The mean time that a request waits by intent, seconds, which is the origin's delay. It is unknown where products respond
@@ -117,6 +150,7 @@ fn ids(trial: &Trial<'_>) -> Option<RequestIds> {
         .filter(|_| context.origin.is_none() && !trial.spec.workload.by_product)?;
     Some(RequestIds {
         key: context.response_key,
+        rewritten: trial.spec.workload.gateway.rewritten().unwrap_or_default().to_owned(),
         ..RequestIds::new(header, context.load_numbers.next(), context.hosts.one_clock())
     })
 }

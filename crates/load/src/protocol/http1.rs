@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn each_request_has_its_name_in_its_place() {
         let mut spec = spec();
-        spec.request_ids = Some(RequestIds { header: "x-n".into(), load: 1, one_clock: true, key: [0; 2] });
+        spec.request_ids = Some(RequestIds { key: [0; 2], ..RequestIds::new("x-n".into(), 1, true) });
         for body in [&b""[..], b"\r\nx-n: 0000000000000000\r\n", &[7; 100_000]] {
             spec.requests[0].request.method = "POST".into();
             spec.requests[0].request.body = body.to_vec();

@@ -38,6 +38,8 @@ struct RequestIdTemplate {
     method: String,
     /// The names of the headers in the digest, as they stand behind it.
     compared: String,
+    /// The beginning of targets that is not in the digest.
+    rewritten: String,
     /// The digests of what has no fields.
     target: Option<u32>,
     headers: Option<u32>,
@@ -199,7 +201,8 @@ impl RequestIdTemplate {
         RequestIdTemplate {
             key,
             method: method.to_owned(),
-            target: fixed(path).map(|path| key.target(method.as_bytes(), &path)),
+            target: fixed(path).map(|path| key.target(method.as_bytes(), rest(&path, &ids.rewritten))),
+            rewritten: ids.rewritten.clone(),
             headers: (!headers_change).then(|| key.headers(compared.as_bytes(), sample, &mut Vec::new())),
             body: fixed(body).map(|body| key.body(&body)),
             compared,
@@ -216,7 +219,9 @@ impl RequestIdTemplate {
         scratch: &mut Vec<u8>,
     ) -> Digest {
         Digest {
-            target: self.target.unwrap_or_else(|| self.key.target(self.method.as_bytes(), target)),
+            target: self
+                .target
+                .unwrap_or_else(|| self.key.target(self.method.as_bytes(), rest(target, &self.rewritten))),
             headers: self.headers.unwrap_or_else(|| self.key.headers(self.compared.as_bytes(), headers, scratch)),
             body: self.body.unwrap_or_else(|| self.key.body(body)),
             length: body.len() as u32,
@@ -238,6 +243,11 @@ impl RequestIdTemplate {
         self.put(id, digest, &mut value);
         value
     }
+}
+
+/// A target without its beginning, if it has that.
+fn rest<'t>(target: &'t [u8], beginning: &str) -> &'t [u8] {
+    target.strip_prefix(beginning.as_bytes()).unwrap_or(target)
 }
 
 /// The value of the header with the ID, for a request in which only the ID changes: zeros in its place, and the digest. `headers` are
@@ -501,7 +511,7 @@ mod tests {
 
     #[test]
     fn name_and_digest_are_those_of_the_request_whatever_changes_in_it() {
-        let ids = RequestIds { header: "x-n".into(), load: 1, one_clock: true, key: [5, 9] };
+        let ids = RequestIds { key: [5, 9], ..RequestIds::new("x-n".into(), 1, true) };
         let key = DigestKey::from(ResponseKey(ids.key));
         let large = vec![b'x'; BODY_IN_PLACE];
         let bodies = [

@@ -20,10 +20,10 @@ use crate::keyvalue::{LEAST_VALUE, LONGEST_VALUE};
 use crate::load::{MOST_ORIGIN_HEADERS, StreamKind, TlsVersion, origin_header, request_id_header};
 use crate::product::ORIGIN_PROFILE;
 use crate::suite::{
-    Entry, EntryPattern, Expect, Load, LoadKind, Protocol, RateSpec, RequestIdSetting, Scale, ScaleOverride, Series,
+    Entry, EntryPattern, Expect, KeyExchange, Load, LoadKind, Protocol, RateSpec, RequestIdSetting, Scale, ScaleOverride, Series,
     Suite, TableRate, Tls, Workload,
 };
-use crate::text::{counted, one_of, suggestion};
+use crate::text::{counted, one_of, suggestion, unique};
 
 /// Points of a series at most: each is a window of its own.
 const MOST_POINTS: usize = 64;
@@ -200,9 +200,20 @@ impl Checks<'_, '_> {
         for (index, workload) in workloads.iter().enumerate() {
             let path = item("workload", index);
             self.workload(&path, workload, &load_names, known_entries);
-            if workload.protocol.is_quic() && tls.versions.1 == TlsVersion::Tls12 {
+            self.baseline(&child(&path, "baseline"), workload, &workload_names, known_entries);
+            let spoken = workload.tls.unwrap_or(tls);
+            if workload.protocol.is_quic() && spoken.versions.1 == TlsVersion::Tls12 {
                 let found = format!("{:?} needs TLS 1.3, and [tls] allows 1.2 alone", workload.protocol.as_str());
                 self.errors.add(&child(&path, "protocol"), found, "versions = [\"1.3\"] in [tls], or another protocol");
+            }
+            if spoken.group == Some(KeyExchange::X25519Mlkem768) && spoken.versions.1 == TlsVersion::Tls12 {
+                let path = if workload.tls.is_some() { child(&path, "tls") } else { "tls".to_owned() };
+                let found = "needs TLS 1.3, and versions allow 1.2 alone";
+                self.errors.add(&child(&path, "group"), found, "versions = [\"1.3\"], or \"x25519\"");
+            }
+            if workload.tls.is_some_and(|own| own.client_certificates != tls.client_certificates) {
+                let found = "differs from [tls]: a run has one authority of clients, or none";
+                self.errors.add(&child(&child(&path, "tls"), "client_certificates"), found, "the same in both");
             }
         }
         for index in 0..loads.len() {
@@ -358,6 +369,21 @@ impl Checks<'_, '_> {
         self.origin_headers(path, workload);
         if let Err((key, found, wanted)) = workload.gateway.check(workload.origin_count(), &workload.request.path) {
             self.errors.add(&child(&child(path, "gateway"), key), found, wanted);
+        }
+    }
+
+    /// Another workload of the suite, and a profile that products have in it.
+    fn baseline(&mut self, path: &str, workload: &Workload, workloads: &[&str], entries: Option<&[Entry]>) {
+        let Some((name, profile)) = workload.baseline() else { return };
+        let others: Vec<&str> = workloads.iter().copied().filter(|other| *other != workload.name).collect();
+        if !others.contains(&name) {
+            let found = format!("the suite has no other workload {name:?}{}", suggestion(name, &others));
+            self.errors.add(path, found, one_of(&others));
+        }
+        let (Some(profile), Some(entries)) = (profile, entries) else { return };
+        let profiles = unique(entries.iter().map(|entry| entry.profile.as_str()));
+        if !profiles.contains(&profile) {
+            self.errors.add(path, format!("no product of the suite has the profile {profile:?}"), one_of(&profiles));
         }
     }
 

@@ -25,6 +25,8 @@ pub struct RequestIds {
     pub one_clock: bool,
     /// The key with which the origin tags its responses.
     pub key: [u64; 2],
+    /// The beginning of targets that the product takes off on the way to the origin; empty: none.
+    pub rewritten: String,
 }
 
 /// The numbers that a search may use for its loads.
@@ -33,7 +35,7 @@ const EACH: u16 = 64;
 impl RequestIds {
     /// IDs in this header, of the load with this number ([`LoadNumbers`]).
     pub fn new(header: String, load: u16, one_clock: bool) -> RequestIds {
-        RequestIds { header, load, one_clock, key: [0; 2] }
+        RequestIds { header, load, one_clock, key: [0; 2], rewritten: String::new() }
     }
 }
 

@@ -14,7 +14,7 @@ use weir_model::load::{StreamKind, TlsVersion};
 use weir_model::product::{BuildTool, Install, Need, Product, ProductKind, Reload, RustNeed, Signal, Source};
 use weir_model::record::Role;
 use weir_model::suite::{
-    Arrivals, Entry, EntryPattern, Expect, KeyType, Load, LoadKind, Protocol, RateBase, RateSpec, Request,
+    Arrivals, Entry, EntryPattern, Expect, KeyExchange, KeyType, Load, LoadKind, Protocol, RateBase, RateSpec, Request,
     RequestIdSetting, Scale, ScaleOverride, Series, Suite, Tls, Workload,
 };
 use weir_model::topology::{HostSpec, Made, Netns, Pods, Reach};
@@ -288,6 +288,7 @@ fn tls() -> impl Strategy<Value = Tls> {
         versions,
         resumption,
         client_certificates,
+        group: (resumption && versions.1 == TlsVersion::Tls13).then_some(KeyExchange::X25519Mlkem768),
     })
 }
 

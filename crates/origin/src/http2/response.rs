@@ -187,7 +187,7 @@ impl Request {
     #[inline]
     pub(super) fn new(state: &mut HttpState, stream: Stream, head: &RequestHead<'_>) -> Request {
         let resolved = state.shared.cache.resolve(head.path);
-        let mut resolved = resolved.accepted(|| head.headers.get("accept-encoding"));
+        let mut resolved = resolved.chosen(|name| head.headers.get(name));
         let mut deadline = None;
         if resolved.plan.is_call() {
             let timeout = head.headers.get(grpc::TIMEOUT).and_then(grpc::parse_timeout);

@@ -69,7 +69,7 @@ fn above(run: &Recorded) -> (String, String) {
 fn sections(run: &Recorded, has_suite: bool) -> Vec<ExtraSection> {
     let summary = &run.summary;
     let picture = charts::overview(&run.run, summary).map(Item::from);
-    let overall = tables::streams(summary).into_iter().chain(tables::overall(summary)).map(Item::Table);
+    let overall = tables::particular(summary).into_iter().chain(tables::overall(summary)).map(Item::Table);
     // Its notes speak of sections that this page does not have.
     let matrix = Table { notes: Vec::new(), ..tables::matrix(summary) };
     let mut noticed = vec![tables::findings(&summary.findings), tables::errors(&summary.errors)];

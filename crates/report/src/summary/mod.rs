@@ -2,6 +2,7 @@
 //! [`summary`]. The module does not know how a table looks.
 
 mod overall;
+mod prices;
 mod rows;
 mod section;
 mod streams;
@@ -23,6 +24,7 @@ use crate::run::{BASELINE, Broken, Run, Trial};
 pub use overall::{Overall, OverallRow, Provisional, provisional};
 pub(crate) use rows::window_of;
 pub use rows::{Cause, Estimates, Memory, PointRow, SearchSummary, WarmupSummary};
+pub use prices::{Price, PriceRow};
 pub use streams::StreamRow;
 pub use words::{ClientSummary, Outdated, host_words};
 
@@ -64,6 +66,9 @@ pub struct Summary {
     /// What products did to the messages of streams; empty where no response is one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<StreamRow>,
+    /// What workloads cost products beside their baselines; empty where none has one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub prices: Vec<PriceRow>,
     /// What of the run is shown, in words; empty: all of it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub shown: String,
@@ -420,6 +425,7 @@ pub fn summary(run: &Run) -> Summary {
         trials_planned: (suite.blocks > 0).then(|| suite.trials(skipped(run))),
         overall: overall::overall(run, &sections),
         streams: streams::rows(run),
+        prices: prices::rows(run, &sections),
         shown: run.part.clone(),
         sections,
         findings: findings(run),
@@ -429,7 +435,8 @@ pub fn summary(run: &Run) -> Summary {
         broken: run.broken.clone(),
     };
     summary.outdated = words::outdated(run, &summary);
-    summary.answer = streams::answer(&summary.streams).unwrap_or_else(|| words::answer(&summary));
+    let particular = streams::answer(&summary.streams).or_else(|| prices::answer(&summary.prices));
+    summary.answer = particular.unwrap_or_else(|| words::answer(&summary));
     summary.remarks = words::remarks(&summary);
     summary.remarks.extend(words::clock_words(run));
     summary

@@ -6,6 +6,7 @@ mod costs;
 mod gateways;
 pub mod html;
 pub mod markdown;
+mod prices;
 mod products;
 mod streams;
 pub mod text;
@@ -15,16 +16,20 @@ pub(crate) use costs::knee_words;
 pub use costs::{cost, every as points, parts, side_by_side};
 pub use products::{estimate_cell, matrix, metric_cell, overall, ranking, usage_cell};
 pub(crate) use products::{rank_words, row_kind};
-pub use streams::streams;
 pub use trials::{
     broken_files, clients, environment, errors, faults, findings, host_facts, machine_facts, operations, run_facts,
     trials,
 };
 
 use crate::run::Run;
-use crate::summary::Section;
+use crate::summary::{Section, Summary};
 use weir_model::record::Verdict;
 use weir_model::text::{count, short};
+
+/// The tables that answer a suite's question where ranks do not: what products did to streams, and what more work cost them.
+pub fn particular(summary: &Summary) -> Vec<Table> {
+    streams::streams(summary).into_iter().chain(prices::prices(summary)).collect()
+}
 
 /// The tables of a section that not every section has, in reading order.
 pub fn occasional(run: &Run, section: &Section) -> impl Iterator<Item = Table> {

@@ -1,0 +1,123 @@
+//! What it costs a product to do more: each workload with a `baseline`, beside that, in requests a second and CPU time a request, by
+//! product. Ratios are of trials of the same block.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use weir_model::suite::{Entry, Workload};
+use weir_model::text::list;
+use weir_stats::{Estimate, paired_ratio};
+
+use super::rows::Cases;
+use super::section::cases_of;
+use super::{LEVEL, Metric, SEED, Section};
+use crate::run::{BASELINE, Run};
+
+/// A workload under a load, beside its baseline under the same.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PriceRow {
+    /// Name.
+    pub workload: String,
+    /// Name.
+    pub load: String,
+    /// What is done, in the suite's words.
+    pub title: String,
+    /// By the product's title, in the suite's order; products that cannot do it are missing.
+    pub prices: Vec<Price>,
+}
+
+/// What it costs one product.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Price {
+    /// The product's title.
+    pub product: String,
+    /// Requests a second: of the workload over its baseline's.
+    pub rate: Option<Estimate>,
+    /// CPU time of the product a request: the same.
+    pub cpu: Option<Estimate>,
+}
+
+/// The rows of a run, in its suite's order; empty where no workload has a baseline.
+pub(super) fn rows(run: &Run, sections: &[Section]) -> Vec<PriceRow> {
+    let find = |name: &str| run.suite.workloads.iter().find(|workload| workload.name == name);
+    let row = |section: &Section| row(run, sections, section, find(&section.workload)?);
+    sections.iter().filter_map(row).collect()
+}
+
+fn row(run: &Run, sections: &[Section], section: &Section, workload: &Workload) -> Option<PriceRow> {
+    let (name, profile) = workload.baseline()?;
+    let beside = sections.iter().find(|other| other.workload == name && other.load == section.load)?;
+    let (own, others) = (cases_of(run, section), cases_of(run, beside));
+    let price = |cases: &Cases<'_>| {
+        let profile = profile.unwrap_or(&cases.entry.profile);
+        let is_base = |entry: &Entry| entry.product == cases.entry.product && entry.profile == profile;
+        let base = others.iter().find(|other| is_base(other.entry) && other.ranked())?;
+        let blocks = &section.block_numbers;
+        let ratio = |metric: Metric| {
+            let values = |of: &Cases<'_>| of.by_block(blocks, |window| metric.value(window));
+            paired_ratio(&values(cases), &values(base), LEVEL, SEED)
+        };
+        Some(Price {
+            product: run.title_of(&cases.entry.product).to_owned(),
+            rate: ratio(Metric::Rate),
+            cpu: ratio(Metric::Cpu),
+        })
+    };
+    let may = |cases: &&Cases<'_>| cases.entry.product != BASELINE && cases.ranked();
+    let prices: Vec<Price> = own.iter().filter(may).filter_map(price).collect();
+    (!prices.is_empty()).then(|| PriceRow {
+        workload: section.workload.clone(),
+        load: section.load.clone(),
+        title: section.workload_title.clone(),
+        prices,
+    })
+}
+
+/// What each product pays most for, in requests a second, the highest price first; `None` where nothing has a price.
+pub(super) fn answer(rows: &[PriceRow]) -> Option<String> {
+    let mut most: BTreeMap<&str, (f64, &str)> = BTreeMap::new();
+    for (row, price) in rows.iter().flat_map(|row| row.prices.iter().map(move |price| (row, price))) {
+        let Some(rate) = price.rate else { continue };
+        let highest = most.entry(&price.product).or_insert((rate.value, &row.title));
+        if rate.value < highest.0 {
+            *highest = (rate.value, &row.title);
+        }
+    }
+    let mut products: Vec<_> = most.into_iter().collect();
+    products.sort_by(|a, b| a.1.0.total_cmp(&b.1.0));
+    let (first, others) = products.split_first()?;
+    let cost = |(product, (ratio, title)): &(&str, (f64, &str))| {
+        let lost = ((1.0 - ratio) * 100.0).round();
+        (product.to_string(), format!("\u{201c}{title}\u{201d} ({lost} %)"))
+    };
+    let (product, price) = cost(first);
+    let others: Vec<String> = others.iter().map(cost).map(|(product, price)| format!("{product} for {price}")).collect();
+    let rest = if others.is_empty() { String::new() } else { format!(", {}", list(&others)) };
+    Some(format!("Of its requests a second, {product} pays most for {price}{rest}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn price(product: &str, value: f64) -> Price {
+        let rate = Some(Estimate { value, low: value, high: value, n: 3, level: LEVEL });
+        Price { product: product.to_owned(), rate, cpu: None }
+    }
+
+    fn row(title: &str, prices: Vec<Price>) -> PriceRow {
+        PriceRow { workload: "w".to_owned(), load: "l".to_owned(), title: title.to_owned(), prices }
+    }
+
+    #[test]
+    fn the_answer_names_what_each_product_pays_most_for() {
+        let rows = [
+            row("a log", vec![price("A", 0.93), price("B", 0.81)]),
+            row("JWT", vec![price("A", 0.42)]),
+            row("routes", vec![price("B", 1.04)]),
+        ];
+        let says = "Of its requests a second, A pays most for \u{201c}JWT\u{201d} (58 %), B for \u{201c}a log\u{201d} (19 %).";
+        assert_eq!(answer(&rows).as_deref(), Some(says));
+        assert_eq!(answer(&[]), None);
+    }
+}
