@@ -9,8 +9,8 @@ const REQUESTS_PER_RECONNECT: u64 = 100;
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let total = &e.load.total;
-    // A product may close the connection of what it refuses as it was told to: of a body that is too long, say.
-    let extra = total.connections.saturating_sub(u64::from(e.connections) + e.refused_as_told());
+    // A filter may close the connection of a request that it refuses: one with a body that is too long.
+    let extra = total.connections.saturating_sub(u64::from(e.connections) + e.refused_by_filter());
     if e.close || extra == 0 || total.sent / extra >= REQUESTS_PER_RECONNECT {
         return None;
     }

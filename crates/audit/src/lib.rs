@@ -43,6 +43,7 @@ mod other_processes;
 #[cfg(test)]
 mod page;
 mod quota;
+mod rate_limit;
 mod retransmits;
 mod search;
 mod sent_twice;
@@ -124,8 +125,10 @@ pub struct Evidence<'a> {
     pub replicates: bool,
     /// That product is to answer by itself, without the origin.
     pub by_product: bool,
-    /// The status by which that product refuses some requests, which it is told to.
+    /// The status with which that product's filter refuses requests; `None`: it has no such filter.
     pub refusal: Option<u16>,
+    /// Requests a second that its filter lets pass; `None`: any rate.
+    pub limit: Option<u32>,
     /// What client and product spoke.
     pub protocol: Protocol,
     /// The TLS that the suite asks for.
@@ -192,19 +195,19 @@ impl Evidence<'_> {
     }
 
     /// Requests of the client's whole life that may or may not have reached the origin: those without any response, and those that
-    /// were refused, by the product or by the origin, which nobody had told to.
+    /// were refused, but not by the product's filter.
     pub fn maybe_not_forwarded(&self) -> u64 {
-        self.unanswered() + self.refused_untold()
+        self.unanswered() + self.refused_otherwise()
     }
 
-    /// Requests of the client's whole life that were refused, which nobody had told product or origin to.
-    pub fn refused_untold(&self) -> u64 {
+    /// Requests of the client's whole life that were refused, but not by the product's filter.
+    pub fn refused_otherwise(&self) -> u64 {
         let refused = self.load.total.refused_by_status();
         refused.iter().filter(|(status, _)| Some(**status) != self.refusal).map(|(_, count)| count).sum()
     }
 
-    /// Requests of the client's whole life that the product refused as it was told to. None of them may reach the origin.
-    pub fn refused_as_told(&self) -> u64 {
+    /// Requests of the client's whole life that the product's filter refused. None of them may reach the origin.
+    pub fn refused_by_filter(&self) -> u64 {
         self.refusal.and_then(|status| self.load.total.statuses.get(&status)).copied().unwrap_or_default()
     }
 }
@@ -229,7 +232,7 @@ static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
 
 /// The checks that judge one trial, in the order of the findings. The lab calls the others, before there is any evidence or after all
 /// of it.
-const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 44] = [
+const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 45] = [
     cut_short::check,
     count::check,
     in_flight::check,
@@ -248,6 +251,7 @@ const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 44] = [
     access_log::check,
     connections::check,
     errors::check,
+    rate_limit::check,
     offered::check,
     search::check,
     drift::check,
@@ -380,6 +384,7 @@ pub(crate) mod fixture {
         pub replicates: bool,
         pub by_product: bool,
         pub refusal: Option<u16>,
+        pub limit: Option<u32>,
         pub protocol: Protocol,
         pub tls: Tls,
         pub levelled: bool,
@@ -417,6 +422,7 @@ pub(crate) mod fixture {
                 replicates: self.replicates,
                 by_product: self.by_product,
                 refusal: self.refusal,
+                limit: self.limit,
                 protocol: self.protocol,
                 tls: self.tls,
                 levelled: self.levelled,

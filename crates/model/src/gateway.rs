@@ -62,7 +62,7 @@ impl Feature {
     }
 }
 
-/// What a gateway does with each request, beside sending it on.
+/// A task of a gateway for each request, in addition to sending it on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Filter {
@@ -91,7 +91,9 @@ impl Filter {
     pub fn refusal(self) -> Option<u16> {
         match self {
             Filter::Headers | Filter::Rewrite => None,
-            Filter::BasicAuth | Filter::KeyAuth | Filter::JwtHs256 | Filter::JwtRs256 | Filter::ExternalAuth => Some(401),
+            Filter::BasicAuth | Filter::KeyAuth | Filter::JwtHs256 | Filter::JwtRs256 | Filter::ExternalAuth => {
+                Some(401)
+            }
             Filter::RateLimit => Some(429),
             Filter::BodyLimit => Some(413),
         }
@@ -114,7 +116,7 @@ impl From<Filter> for Feature {
     }
 }
 
-/// Where the origin says whether a request may pass: 200 if it has the header `Authorization` with [`AUTHORIZED`], else 401.
+/// The path at which the origin tells whether a request may pass: 200 if its header `Authorization` begins with [`AUTHORIZED`], else 401.
 pub const AUTHORIZER: &str = "/_weir/authorize";
 
 /// The beginning of a value of `Authorization` that the origin lets pass.
@@ -167,8 +169,8 @@ pub struct Gateway {
     /// How requests choose a route: `uniform` or `zipf:S`. Left out, uniform.
     #[schemars(with = "Option<String>")]
     pub route_choice: Option<KeyChoice>,
-    /// What it does with each request beside sending it on. A filter that refuses has requests to refuse: one in a hundred and one has a
-    /// wrong key, or a body that is too long. Left out, nothing.
+    /// Its task for each request, in addition to sending it on. A filter that refuses has requests to refuse: one in a hundred and one has a
+    /// wrong key, or a body that is too long. Left out, it has none.
     pub filter: Option<Filter>,
     /// Requests a second that the filter `rate-limit` lets pass, of all clients together.
     #[schemars(range(min = 1, max = 1_000_000_000))]

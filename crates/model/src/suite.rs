@@ -158,11 +158,11 @@ pub struct Workload {
     /// The loads it runs under. Left out, all of the suite.
     #[schemars(length(min = 1))]
     pub loads: Option<Vec<String>>,
-    /// The suite's products that it is asked of: `name`, `name:profile`, or `*:profile`. Left out, all of them.
+    /// The products of the suite that it runs with: `name`, `name:profile`, or `*:profile`. Left out, all of them.
     #[schemars(length(min = 1))]
     pub products: Option<Vec<EntryPattern>>,
-    /// The workload beside which each product shows what this one costs it: `name`, or `name:profile` where the product runs under another
-    /// profile there.
+    /// The workload with which this one is compared, product by product: the difference is its price. `name`, or `name:profile` if the
+    /// product has another profile there.
     #[schemars(regex(pattern = "^[a-z0-9][a-z0-9-]*(:[a-z0-9][a-z0-9-]*)?$"))]
     pub baseline: Option<String>,
     /// Products answer it themselves, as a web server its own page: nothing of it reaches the origin, which only says what
@@ -177,7 +177,7 @@ impl Workload {
         self.origins.unwrap_or(1)
     }
 
-    /// The workload beside which each product shows what this one costs it, and the profile there, if it is another one.
+    /// The workload with which this one is compared, and the product's profile there, if that is another one.
     pub fn baseline(&self) -> Option<(&str, Option<&str>)> {
         let text = self.baseline.as_deref()?;
         Some(text.split_once(':').map_or((text, None), |(name, profile)| (name, Some(profile))))
@@ -241,7 +241,7 @@ pub enum RequestIdSetting {
     In(String),
 }
 
-/// A product under one profile or under any: `name`, or `name:profile`. Where it restricts a suite's products, `*` is any of them.
+/// A product under one profile or under any: `name`, or `name:profile`. As a restriction of a suite's products, `*` is any of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
 #[schemars(
@@ -370,7 +370,7 @@ pub enum KeyExchange {
     /// The elliptic curve of RFC 7748.
     #[default]
     X25519,
-    /// The same, and ML-KEM-768 beside it: what is recorded today stays secret from tomorrow's computers. TLS 1.3 alone has it.
+    /// X25519 and ML-KEM-768 together, which a quantum computer cannot break later. TLS 1.3 alone has it.
     X25519Mlkem768,
 }
 

@@ -300,7 +300,13 @@ impl Resolved {
     pub(crate) fn chosen<'a>(self: Rc<Resolved>, header: impl FnOnce(&str) -> Option<&'a [u8]>) -> Rc<Resolved> {
         match &self.other {
             None => self,
-            Some(other) => if self.is_other(header) { Rc::clone(other) } else { self },
+            Some(other) => {
+                if self.is_other(header) {
+                    Rc::clone(other)
+                } else {
+                    self
+                }
+            }
         }
     }
 

@@ -256,7 +256,10 @@ fn parse_path(path: &[u8]) -> Result<Plan, Refusal> {
                 Plan { status: read("/status/", text, value::status, value::STATUS_RULE)?, ..Plan::of(Subject::Status) }
             } else if let Some(rest) = path.strip_prefix(b"/r/").and_then(behind_route) {
                 return parse_path(rest);
-            } else if path.strip_prefix(AUTHORIZER.as_bytes()).is_some_and(|rest| rest.first().is_none_or(|b| *b == b'/')) {
+            } else if path
+                .strip_prefix(AUTHORIZER.as_bytes())
+                .is_some_and(|rest| rest.first().is_none_or(|b| *b == b'/'))
+            {
                 // A gateway may repeat the path of the request that it asks about.
                 Plan::of(Subject::Authorize)
             } else {

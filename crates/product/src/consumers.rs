@@ -1,5 +1,5 @@
-//! The consumers of a gateway that authenticates: their keys, the headers by which requests have them, and what templates are told of them.
-//! The lab makes requests from it, [`crate::render`] configurations. It does not know how a product checks anything.
+//! The consumers of a gateway that authenticates: their keys, the headers with these, and the variables of templates. The lab makes requests
+//! of it, [`crate::render`] configurations. It does not know how a product checks anything.
 //!
 //! Names and keys are the same in each run: they guard nothing. RSA's key is made once in a process.
 
@@ -95,7 +95,9 @@ fn token(filter: Filter, consumer: usize) -> String {
         (Filter::JwtRs256, Some(key)) => {
             let mut signature = vec![0; key.public_modulus_len()];
             let random = rand::SystemRandom::new();
-            key.sign(&RSA_PKCS1_SHA256, &random, signed.as_bytes(), &mut signature).map(|()| signature).unwrap_or_default()
+            key.sign(&RSA_PKCS1_SHA256, &random, signed.as_bytes(), &mut signature)
+                .map(|()| signature)
+                .unwrap_or_default()
         }
         (Filter::JwtRs256, None) => Vec::new(),
         _ => hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, SECRET), signed.as_bytes()).as_ref().to_vec(),
@@ -103,7 +105,7 @@ fn token(filter: Filter, consumer: usize) -> String {
     format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature))
 }
 
-/// What templates are told: `consumers` and how tokens are checked. Empty without a filter that has consumers.
+/// Variables of templates: `consumers`, and the keys that verify tokens. Empty without a filter that has consumers.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 pub struct Consumers {
     /// Each consumer: `name`, `key`, and the key's SHA-1 as `sha1` (`{SHA}` of `htpasswd` files).
@@ -170,9 +172,8 @@ mod tests {
 
     #[test]
     fn tokens_are_what_the_keys_verify_and_others_are_not() {
-        let key_set = |filter| -> serde_json::Value {
-            serde_json::from_str(&Consumers::of(Some(filter)).key_set).expect("JSON")
-        };
+        let key_set =
+            |filter| -> serde_json::Value { serde_json::from_str(&Consumers::of(Some(filter)).key_set).expect("JSON") };
         let field = |set: &serde_json::Value, name: &str| {
             BASE64_URL_SAFE_NO_PAD.decode(set["keys"][0][name].as_str().expect("text")).expect("base64")
         };

@@ -2,8 +2,8 @@
 //!
 //! [`catalogue`] reads all products and suites. [`launch`] renders a product's configuration ([`render`]) and starts it. It returns
 //! a [`running::Running`] that can be waited for, verified ([`verify`]), reloaded and ended. [`requester`] sends weir's own requests
-//! from the host that they must come from, by [`http`] over the small HTTP client [`client`]. [`tls`] is the certificate of the run, and
-//! [`consumers`] has the keys of those whom a gateway lets pass.
+//! from the host that they must come from, by [`http`] over the small HTTP client [`client`]. [`tls`] is the certificate of the run.
+//! [`consumers`] has the keys that a gateway lets pass.
 //! `weir-lab` and `weir-conformance` call this crate.
 //!
 //! This crate knows no product by name, does not know how a product is installed, and does not know what a trial is.

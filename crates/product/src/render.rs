@@ -279,7 +279,10 @@ fn values(host: &dyn Host, vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static 
     ]);
     let Consumers { consumers, key_set, secret, public_key } = Consumers::of(vars.gateway.filter);
     values.insert("consumers", Value::from(Serde(&consumers)));
-    values.extend([("key_set", key_set), ("secret", secret), ("public_key", public_key)].map(|(name, text)| (name, Value::from(text))));
+    values.extend(
+        [("key_set", key_set), ("secret", secret), ("public_key", public_key)]
+            .map(|(name, text)| (name, Value::from(text))),
+    );
     values.extend(vars.protocol.template_flags().into_iter().map(|(name, on)| (name, Value::from(on))));
     Ok(values)
 }

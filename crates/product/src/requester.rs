@@ -166,7 +166,8 @@ impl Requester {
         let mut workload = Box::new(workload.clone());
         let filter = workload.gateway.filter;
         let refused = filter.and_then(|filter| refused_request(filter, &workload.request)).map(Box::new);
-        let key = filter.and_then(credentials).and_then(|(name, values)| Some((name.to_owned(), values.into_iter().next()?)));
+        let key =
+            filter.and_then(credentials).and_then(|(name, values)| Some((name.to_owned(), values.into_iter().next()?)));
         workload.request.headers.extend(key);
         self.ask(&Query::Verify { workload, refused, to, origin, proxied }, to.timeout)
     }

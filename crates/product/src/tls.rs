@@ -170,9 +170,16 @@ impl RunTls {
     /// Over QUIC the client offers one key exchange, as where the suite names one: some products choose another there than their files say
     /// for TCP.
     pub fn client_spec(&self, protocol: Protocol, folder: &Path) -> TlsSpec {
-        let one_group = protocol.is_quic() || self.settings.group.is_some();
+        let mut groups = Vec::new();
+        if protocol.is_quic() || self.settings.group.is_some() {
+            groups.push(self.settings.group().to_owned());
+            // A certificate of TLS 1.2 has to be of a curve that the client names.
+            groups.extend(
+                (!protocol.is_quic() && self.settings.versions.0 == TlsVersion::Tls12).then(|| "secp256r1".to_owned()),
+            );
+        }
         TlsSpec {
-            groups: one_group.then(|| self.settings.group().to_owned()).into_iter().collect(),
+            groups,
             server_name: Some(TLS_NAME.to_owned()),
             versions: self.settings.versions,
             suites: offered(),

@@ -59,11 +59,14 @@ pub fn filter(
     product: &Http,
     reference: &Response,
 ) -> Result<(), String> {
-    let sent = |request: &Request| product.send(request).map_err(|e| format!("a request through the product failed: {e}"));
+    let sent =
+        |request: &Request| product.send(request).map_err(|e| format!("a request through the product failed: {e}"));
     if let (Some(request), Some(refusal)) = (refused, workload.gateway.filter.and_then(Filter::refusal)) {
         let status = sent(request)?.status;
         if status != refusal {
-            return Err(format!("it answered a request that it has to refuse with {status}, and {refusal} would be right"));
+            return Err(format!(
+                "it answered a request that it has to refuse with {status}, and {refusal} would be right"
+            ));
         }
     }
     if workload.gateway.filter == Some(Filter::Headers) {

@@ -173,7 +173,7 @@ pub const CASES: &[Case] = &[
     authenticated("authenticate", Clean),
     authenticated(
         "authenticate-late",
-        Found(&["conservation-requests"], &["were refused, as the product was told to, and reached the origin"], Invalid),
+        Found(&["conservation-requests"], &["were refused by the product's filter, but reached the origin"], Invalid),
     ),
     authenticated("authenticate-laxly", Found(&["wrong-responses"], &["status"], Invalid)),
     // Before the load it lets anybody pass.

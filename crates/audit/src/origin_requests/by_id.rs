@@ -40,7 +40,7 @@ struct Kinds {
     again: u64,
     /// Requests at the origin that the client did not send.
     strange: u64,
-    /// Requests that the product refused as it was told to, and which reached the origin all the same.
+    /// Requests that the product's filter refused, but which reached the origin.
     leaked: u64,
     /// IDs that the product took away, from responses and from requests.
     stripped: u64,
@@ -70,9 +70,9 @@ impl Kinds {
         // Requests without an ID at the origin are some of the missing, or foreign.
         let unidentified = origin.requests.saturating_sub(ids.identified);
         let without_id = unidentified.min(missing);
-        let told = e.refused_as_told();
-        let not_forwarded = (missing - without_id).saturating_sub(maybe + told);
-        let without = responses.missing.saturating_sub(e.refused_untold() + told);
+        let by_filter = e.refused_by_filter();
+        let not_forwarded = (missing - without_id).saturating_sub(maybe + by_filter);
+        let without = responses.missing.saturating_sub(e.refused_otherwise() + by_filter);
         let of_others = responses.count_of_another() + responses.forged;
         let itself = not_forwarded.saturating_sub(of_others).min(without);
         let behind = of_others.saturating_sub(not_forwarded);
@@ -94,7 +94,7 @@ impl Kinds {
             repeated: if e.replicates { 0 } else { ids.repeated },
             again: if e.replicates { 0 } else { ids.again() },
             strange: unidentified - without_id,
-            leaked: told.saturating_sub(missing),
+            leaked: by_filter.saturating_sub(missing),
             stripped: without - itself,
             without_id,
         })
@@ -160,7 +160,7 @@ impl Kinds {
             (self.strange, "more reached the origin than were sent, without an ID: others use it, too".to_owned()),
             (
                 self.leaked,
-                "were refused, as the product was told to, and reached the origin all the same".to_owned(),
+                "were refused by the product's filter, but reached the origin".to_owned(),
             ),
             (self.stripped, "got a response without its ID: the product took it away".to_owned()),
             (self.without_id, "reached the origin without their ID: the product took it away".to_owned()),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_product_refuses_as_told_may_not_reach_the_origin() {
+    fn requests_that_a_filter_refuses_may_not_reach_the_origin() {
         let mut trial = named(RequestIdCounts { own: 9_900, missing: 100, ..ALL }, ONCE);
         trial.load.total.statuses = [(200, 9_900), (401, 100)].into();
         let only = |distinct: u64| RequestIdCounters { identified: distinct, distinct, ..ONCE };
@@ -216,7 +216,10 @@ mod tests {
         set(&mut trial, Some(401), 9_900);
         assert_eq!(trial.check(super::super::check), None);
         set(&mut trial, Some(401), 9_903);
-        assert_eq!(found(&trial, &["3 (0.03 %) were refused, as the product was told to"], &["cached"]), Severity::Fatal);
+        assert_eq!(
+            found(&trial, &["3 (0.03 %) were refused by the product's filter, but reached"], &["cached"]),
+            Severity::Fatal
+        );
         set(&mut trial, Some(401), 9_890);
         assert_eq!(found(&trial, &["10 (0.10 %)"], &["refused"]), Severity::Fatal, "others never reached it");
         set(&mut trial, None, 9_900);

@@ -256,6 +256,7 @@ impl RunningTrial<'_> {
             replicates: self.trial.product.replicates,
             by_product: self.trial.spec.workload.by_product,
             refusal: self.trial.spec.workload.gateway.filter.and_then(Filter::refusal),
+            limit: self.trial.spec.workload.gateway.limit,
             protocol: self.trial.spec.workload.protocol,
             tls: self.trial.spec.workload.tls.unwrap_or(self.trial.context.launcher.tls.settings()),
             levelled: is_levelled(&self.trial.spec.planned.case.profile),

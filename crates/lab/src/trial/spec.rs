@@ -68,9 +68,9 @@ pub fn load_spec(
         warmup_s: if kind.has_warmup() { trial.spec.load.warmup.as_secs_f64() } else { 0.0 },
         kind,
         protocol: LoadProtocol::of(protocol, trial.spec.load.streams),
-        tls: protocol.is_tls().then(|| {
-            of_trial.client_spec(protocol, &client_folder(context.hosts.client().as_ref(), trial.spec))
-        }),
+        tls: protocol
+            .is_tls()
+            .then(|| of_trial.client_spec(protocol, &client_folder(context.hosts.client().as_ref(), trial.spec))),
         request_ids: ids(trial),
         accept_encoding: trial.spec.workload.accept_encoding,
         stream: trial.spec.workload.stream.map(|kind| StreamSpec { kind, one_clock: context.hosts.one_clock() }),

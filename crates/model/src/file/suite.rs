@@ -20,8 +20,8 @@ use crate::keyvalue::{LEAST_VALUE, LONGEST_VALUE};
 use crate::load::{MOST_ORIGIN_HEADERS, StreamKind, TlsVersion, origin_header, request_id_header};
 use crate::product::ORIGIN_PROFILE;
 use crate::suite::{
-    Entry, EntryPattern, Expect, KeyExchange, Load, LoadKind, Protocol, RateSpec, RequestIdSetting, Scale, ScaleOverride, Series,
-    Suite, TableRate, Tls, Workload,
+    Entry, EntryPattern, Expect, KeyExchange, Load, LoadKind, Protocol, RateSpec, RequestIdSetting, Scale,
+    ScaleOverride, Series, Suite, TableRate, Tls, Workload,
 };
 use crate::text::{counted, one_of, suggestion, unique};
 

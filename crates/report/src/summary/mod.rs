@@ -22,9 +22,9 @@ use weir_stats::Estimate;
 use crate::run::{BASELINE, Broken, Run, Trial};
 
 pub use overall::{Overall, OverallRow, Provisional, provisional};
+pub use prices::{Price, PriceRow};
 pub(crate) use rows::window_of;
 pub use rows::{Cause, Estimates, Memory, PointRow, SearchSummary, WarmupSummary};
-pub use prices::{Price, PriceRow};
 pub use streams::StreamRow;
 pub use words::{ClientSummary, Outdated, host_words};
 
@@ -66,7 +66,7 @@ pub struct Summary {
     /// What products did to the messages of streams; empty where no response is one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<StreamRow>,
-    /// What workloads cost products beside their baselines; empty where none has one.
+    /// The price of each workload that has a baseline, by product; empty where none has one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub prices: Vec<PriceRow>,
     /// What of the run is shown, in words; empty: all of it.

@@ -1,5 +1,5 @@
-//! What it costs a product to do more: each workload with a `baseline`, beside that, in requests a second and CPU time a request, by
-//! product. Ratios are of trials of the same block.
+//! The price of more work: each workload that has a `baseline` compared with that, in requests a second and CPU time a request, by
+//! product. Ratios are of trials of the same block. It does not know how a table looks.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +13,20 @@ use super::section::cases_of;
 use super::{LEVEL, Metric, SEED, Section};
 use crate::run::{BASELINE, Run};
 
-/// A workload under a load, beside its baseline under the same.
+/// A workload compared with its baseline, under one load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PriceRow {
     /// Name.
     pub workload: String,
     /// Name.
     pub load: String,
-    /// What is done, in the suite's words.
+    /// The workload's title.
     pub title: String,
     /// By the product's title, in the suite's order; products that cannot do it are missing.
     pub prices: Vec<Price>,
 }
 
-/// What it costs one product.
+/// Its price for one product.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Price {
     /// The product's title.
@@ -73,7 +73,7 @@ fn row(run: &Run, sections: &[Section], section: &Section, workload: &Workload) 
     })
 }
 
-/// What each product pays most for, in requests a second, the highest price first; `None` where nothing has a price.
+/// The highest price of each product, in requests a second, the highest of all first; `None` where nothing has a price.
 pub(super) fn answer(rows: &[PriceRow]) -> Option<String> {
     let mut most: BTreeMap<&str, (f64, &str)> = BTreeMap::new();
     for (row, price) in rows.iter().flat_map(|row| row.prices.iter().map(move |price| (row, price))) {
@@ -91,7 +91,8 @@ pub(super) fn answer(rows: &[PriceRow]) -> Option<String> {
         (product.to_string(), format!("\u{201c}{title}\u{201d} ({lost} %)"))
     };
     let (product, price) = cost(first);
-    let others: Vec<String> = others.iter().map(cost).map(|(product, price)| format!("{product} for {price}")).collect();
+    let others: Vec<String> =
+        others.iter().map(cost).map(|(product, price)| format!("{product} for {price}")).collect();
     let rest = if others.is_empty() { String::new() } else { format!(", {}", list(&others)) };
     Some(format!("Of its requests a second, {product} pays most for {price}{rest}."))
 }
@@ -116,7 +117,8 @@ mod tests {
             row("JWT", vec![price("A", 0.42)]),
             row("routes", vec![price("B", 1.04)]),
         ];
-        let says = "Of its requests a second, A pays most for \u{201c}JWT\u{201d} (58 %), B for \u{201c}a log\u{201d} (19 %).";
+        let says =
+            "Of its requests a second, A pays most for \u{201c}JWT\u{201d} (58 %), B for \u{201c}a log\u{201d} (19 %).";
         assert_eq!(answer(&rows).as_deref(), Some(says));
         assert_eq!(answer(&[]), None);
     }

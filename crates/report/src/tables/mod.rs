@@ -26,7 +26,7 @@ use crate::summary::{Section, Summary};
 use weir_model::record::Verdict;
 use weir_model::text::{count, short};
 
-/// The tables that answer a suite's question where ranks do not: what products did to streams, and what more work cost them.
+/// The tables that answer a suite's question where ranks do not: of streams, and of prices.
 pub fn particular(summary: &Summary) -> Vec<Table> {
     streams::streams(summary).into_iter().chain(prices::prices(summary)).collect()
 }

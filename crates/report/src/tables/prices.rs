@@ -1,4 +1,4 @@
-//! The tables of prices: what it costs each product to do more.
+//! The tables of prices. They do not know why anything costs much.
 
 use weir_model::text::unique;
 use weir_stats::Estimate;
@@ -6,8 +6,7 @@ use weir_stats::Estimate;
 use super::{Cell, Column, RowKind, Table, TableOf};
 use crate::summary::{Price, PriceRow, Summary};
 
-/// Prices in requests a second and in CPU time, a row for each workload that has a baseline and a column for each product; none where no
-/// workload has one.
+/// Prices in requests a second and in CPU time: a row for each workload that has a baseline, and a column for each product.
 pub fn prices(summary: &Summary) -> Vec<Table> {
     let rate = table(summary, "price-rate", "Price in requests a second", |price| price.rate);
     let cpu = table(summary, "price-cpu", "Price in CPU time a request", |price| price.cpu);
@@ -30,7 +29,9 @@ fn table(summary: &Summary, id: &str, title: &str, ratio: fn(&Price) -> Option<E
         });
     }
     let table = table.table(id, title, rows, |_| RowKind::Plain);
-    Some(table.with_notes(["Each number is the change beside the same product without it, within blocks, with its 95 % interval."]))
+    Some(table.with_notes([
+        "Each number is the change beside the same product without it, within blocks, with its 95 % interval.",
+    ]))
 }
 
 /// A change in percent.

@@ -1,0 +1,52 @@
+//! A filter that lets so many requests a second pass.
+
+use weir_model::record::{Finding, Severity};
+use weir_model::text::full_rate;
+
+use super::{Evidence, finding};
+
+/// A rate may differ from the limit by this share: products count in steps of up to 50 ms, and let a tenth of a second's requests pass at
+/// once.
+const DIFFERS: f64 = 0.1;
+
+pub fn check(e: &Evidence<'_>) -> Option<Finding> {
+    let (limit, window) = (f64::from(e.limit?), &e.load.window);
+    let refused = e.refusal.and_then(|status| window.statuses.get(&status)).copied().unwrap_or_default();
+    let all: u64 = window.statuses.values().sum();
+    let a_second = |count: u64| count as f64 / e.load.window_s;
+    let (passed, asked) = (a_second(all - refused), a_second(all));
+    // What may pass: no more than is asked for.
+    let right = asked.min(limit);
+    if passed <= right * (1.0 + DIFFERS) && passed >= right * (1.0 - DIFFERS) {
+        return None;
+    }
+    let message = format!(
+        "the filter let {} of {} pass, and its limit is {}",
+        full_rate(passed),
+        full_rate(asked),
+        full_rate(limit)
+    );
+    finding("rate-limit", Severity::Fatal, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::good;
+
+    #[test]
+    fn a_limit_that_lets_more_or_less_pass_is_seen() {
+        let message = |limit: u32, passed: u64, refused: u64| {
+            let mut trial = good();
+            (trial.limit, trial.refusal, trial.load.window_s) = (Some(limit), Some(429), 2.0);
+            trial.load.window.statuses = [(200, passed), (429, refused)].into();
+            trial.check(super::check).map(|finding| finding.message)
+        };
+        assert_eq!(message(1_000, 2_000, 2_000), None);
+        assert_eq!((message(1_000, 2_190, 2_000), message(1_000, 1_810, 2_000)), (None, None), "steps");
+        let says = "the filter let 1,500/s of 2,000/s pass, and its limit is 1,000/s";
+        assert_eq!(message(1_000, 3_000, 1_000).as_deref(), Some(says), "too much");
+        assert!(message(1_000, 1_000, 3_000).is_some(), "too little");
+        assert_eq!(message(10_000, 4_000, 0), None, "it is not met");
+        assert!(message(10_000, 3_000, 1_000).is_some(), "it is not met, and refuses");
+    }
+}
