@@ -67,7 +67,8 @@ fn accept(listener: TcpListener, origin: &str, fault: Fault) -> Result<()> {
         _ if works => (60_000, 1),
         _ => (0, 1),
     };
-    let options = ProductOptions { service, workers, upstreams: 1_000, keep_alive: true, origins, fault };
+    let options =
+        ProductOptions { service, workers, upstreams: 1_000, keep_alive: true, origins, fault, route: Arc::default() };
     let mut driver = EpollDriver::new()?;
     driver.listen(listener)?;
     if let Fault::Relay(fault) = options.fault {

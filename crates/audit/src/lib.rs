@@ -44,6 +44,7 @@ mod other_processes;
 mod page;
 mod quota;
 mod rate_limit;
+mod reload;
 mod retransmits;
 mod search;
 mod sent_twice;
@@ -66,6 +67,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 use weir_model::Placement;
+use weir_model::change::ChangeRecord;
 use weir_model::counters::OriginCounters;
 use weir_model::gateway::AccessLog;
 use weir_model::load::{LoadResult, SearchResult};
@@ -143,6 +145,8 @@ pub struct Evidence<'a> {
     pub waits_s: Option<f64>,
     /// Faults were provoked in the product meanwhile.
     pub faults: bool,
+    /// Changes of its route meanwhile; `None` where none was asked for.
+    pub changes: Option<&'a ChangeRecord>,
     /// Whether its requests may be repeated: GET, PUT and the like, not POST.
     pub idempotent: bool,
     /// What the product wrote to its access log; `None` where it has none.
@@ -232,7 +236,7 @@ static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
 
 /// The checks that judge one trial, in the order of the findings. The lab calls the others, before there is any evidence or after all
 /// of it.
-const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 45] = [
+const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 46] = [
     cut_short::check,
     count::check,
     in_flight::check,
@@ -249,6 +253,7 @@ const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 45] = [
     origin_bytes::check,
     origin_connections::check,
     access_log::check,
+    reload::check,
     connections::check,
     errors::check,
     rate_limit::check,
@@ -288,16 +293,21 @@ fn check_of(finding: &str) -> &'static Check {
 /// Runs every check.
 pub fn audit(evidence: &Evidence<'_>) -> Vec<Finding> {
     let findings = JUDGES.iter().filter_map(|judge| judge(evidence));
-    let is_provoked = |finding: &Finding| evidence.faults && check_of(&finding.check).provoked;
-    findings.map(|finding| if is_provoked(&finding) { provoked(finding) } else { finding }).collect()
+    let why = match (evidence.faults, evidence.changes) {
+        (true, _) => "faults were provoked meanwhile",
+        (false, Some(_)) => "the route changed meanwhile",
+        (false, None) => return findings.collect(),
+    };
+    let is_provoked = |finding: &Finding| check_of(&finding.check).provoked;
+    findings.map(|finding| if is_provoked(&finding) { provoked(finding, why) } else { finding }).collect()
 }
 
-/// A finding of a load in which faults were provoked: what they explain is only noted.
-fn provoked(finding: Finding) -> Finding {
+/// A finding of a load in which faults were provoked, or the route changed: what that explains is only noted.
+fn provoked(finding: Finding, why: &str) -> Finding {
     if finding.severity == Severity::Note {
         return finding;
     }
-    let message = format!("{} (faults were provoked meanwhile)", finding.message);
+    let message = format!("{} ({why})", finding.message);
     Finding { severity: Severity::Note, message, ..finding }
 }
 
@@ -390,6 +400,7 @@ pub(crate) mod fixture {
         pub levelled: bool,
         pub errors_allowed: Share,
         pub access_log: Option<AccessLog>,
+        pub changes: Option<ChangeRecord>,
         pub not_idempotent: bool,
         pub waits_s: Option<f64>,
     }
@@ -431,6 +442,7 @@ pub(crate) mod fixture {
                 waits_s: self.waits_s,
                 faults: false,
                 access_log: self.access_log.as_ref(),
+                changes: self.changes.as_ref(),
                 idempotent: !self.not_idempotent,
             }
         }

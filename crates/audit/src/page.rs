@@ -26,6 +26,7 @@ struct Entry {
     kind: String,
     names: Vec<String>,
     sees: String,
+    #[serde(default)]
     threshold: String,
     #[serde(default)]
     source: String,

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use weir_model::change::ChangeRecord;
 use weir_model::counters::{AddressCounters, ContentCounters, RequestIdCounters};
 use weir_model::gateway::AccessLog;
 use weir_model::load::{
@@ -234,6 +235,10 @@ fn every_finding_says_what_was_reviewed() {
             t.not_idempotent = true;
         }),
         ("an access log with gaps", |t| t.access_log = Some(AccessLog { lines: 9_900, bytes: 990_000 })),
+        ("a route that changes, and a request that fails", |t| {
+            t.changes = Some(ChangeRecord { began_s: vec![0.5], ..ChangeRecord::default() });
+            t.load.window.errors = [(ErrorKind::Reset, 1)].into();
+        }),
         ("an uneven pool", |t| t.origin.addresses = pool(&[5_000, 2_000, 3_000])),
     ];
     let mut text = String::new();

@@ -132,6 +132,7 @@ impl<'a> RealTestbed<'a> {
             tls: None,
             request_id_header: None,
             faults: &[],
+            changes: 0,
         };
         let mut running = launch(self.spec.launcher, self.spec.product, spec, &self.stop).map_err(of_failure)?;
         if let ProductKind::Proxy(program) = &self.spec.product.kind {

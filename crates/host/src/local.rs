@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -166,11 +166,7 @@ impl Host for LocalHost {
         if let Some(parent) = path.parent() {
             self.create_dir(parent)?;
         }
-        let mode = if private { 0o600 } else { 0o666 };
-        // Products write in the same folders: no file that one of them has a link to, and no pipe that nobody reads.
-        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).custom_flags(flags).open(path);
-        file.and_then(|mut file| file.write_all(bytes)).map_err(FileError::at(path))
+        replace(path, bytes, if private { 0o600 } else { 0o666 }).map_err(FileError::at(path))
     }
 
     fn read(&self, path: &Path) -> Result<Vec<u8>, FileError> {
@@ -242,6 +238,24 @@ impl Sampler for Watch {
     }
 }
 
+/// Puts a file in the place of another, whole, so that a product that watches it never reads half of it. The owner stays.
+fn replace(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let new = path.with_file_name(name);
+    // Products write in the same folders: no link of theirs is followed, and what is in the way is removed.
+    let _ = std::fs::remove_file(&new);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
+    file.write_all(bytes)?;
+    if let Ok(old) = std::fs::symlink_metadata(path)
+        && old.is_file()
+        && old.uid() != file.metadata()?.uid()
+    {
+        fchown(&file, Some(old.uid()), Some(old.gid()))?;
+    }
+    std::fs::rename(&new, path)
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
@@ -261,6 +275,26 @@ mod tests {
         assert_eq!(mode("key", true), 0o600);
         assert_eq!(mode("cert", false) & 0o600, 0o600);
         assert!(host.read(&dir.path().join("missing")).is_err());
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole_and_no_link_is_followed() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let [others, path, new] = ["others", "file", "file.new"].map(|name| dir.path().join(name));
+        let host = LocalHost::new("/weir".into());
+        host.write(&others, b"theirs", false).expect("written");
+        for in_the_way in [&path, &new] {
+            std::os::unix::fs::symlink(&others, in_the_way).expect("linked");
+        }
+        host.write(&path, b"one", false).expect("written");
+        let first = std::fs::metadata(&path).expect("there").ino();
+        host.write(&path, b"two", false).expect("written");
+        assert_eq!(
+            (host.read(&path).expect("read"), host.read(&others).expect("read")),
+            (b"two".to_vec(), b"theirs".to_vec())
+        );
+        assert_ne!(std::fs::metadata(&path).expect("there").ino(), first, "whoever reads the old file has all of it");
+        assert!(!new.exists());
     }
 
     #[test]

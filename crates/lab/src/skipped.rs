@@ -34,12 +34,17 @@ fn why_not(suite: &Suite, product: &Product, entry: &Entry, workload: &Workload)
         return Some(format!("does not speak {}", protocol.as_str()));
     }
     let features = product.features_under(&entry.profile);
-    let lacks: Vec<&str> =
-        workload.needs().into_iter().filter(|need| !features.contains(need)).map(Feature::as_str).collect();
+    let loads = suite.loads.iter().filter(|load| workload.loads.as_ref().is_none_or(|own| own.contains(&load.name)));
+    let changes = loads.filter_map(|load| load.change_every).next().map(|_| Feature::Reload);
+    let needs = workload.needs().into_iter().chain(changes);
     if let (ProductKind::Direct, Some(filter)) = (&product.kind, workload.gateway.filter) {
         return Some(format!("has no {}: there is nothing between client and origin", Feature::from(filter).as_str()));
     }
+    let lacks: Vec<&str> = needs.filter(|need| !features.contains(need)).map(Feature::as_str).collect();
     // What others have started is as they have made it, and a store has no origin.
+    if changes.is_some() && (product.store || !matches!(product.kind, ProductKind::Proxy(_))) {
+        return Some("has no route in weir's files that could change".to_owned());
+    }
     if matches!(product.kind, ProductKind::Proxy(_)) && !product.store && !lacks.is_empty() {
         return Some(format!("cannot do {} with weir's files", lacks.join(", ")));
     }

@@ -67,6 +67,7 @@
 mod aggregate;
 mod backlog;
 mod capacity;
+mod changes;
 mod clock;
 mod codings;
 mod controller;

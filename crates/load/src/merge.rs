@@ -14,6 +14,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogHistogram, IntervalLogIterator, LogEntry};
+use weir_model::change::ChangeSeen;
 use weir_model::load::{
     Bursts, ClientOfHost, ConnectionSpread, Counts, ErrorReason, HeaderSamples, LoadResult, LoadSecond, Quantiles,
     QuicResult, RequestIdCounts,
@@ -163,6 +164,7 @@ fn add_counts(sum: &mut LoadResult, other: &LoadResult) {
     sum.tenths.iter_mut().zip(&other.tenths).for_each(|(sum, n)| *sum += n);
     sum.headers = sum_of(sum.headers.iter().chain(&other.headers), HeaderSamples::add);
     sum.request_ids = sum_of(sum.request_ids.iter().chain(&other.request_ids), RequestIdCounts::add);
+    ChangeSeen::add(&mut sum.changes, &other.changes);
     sum.quic = sum_of(sum.quic.iter().chain(&other.quic), QuicResult::add);
     sum.messages = sum_of(sum.messages.iter().chain(&other.messages), messages::add_result);
     sum.codings = sum_of(sum.codings.iter().chain(&other.codings), add_codings);

@@ -130,7 +130,9 @@ impl Plan {
             LoadKind::Open { .. } if spec.kind.is_finite() => length + from_secs(spec.timeout_s),
             _ => length,
         };
-        let expectation = |request| Expectation::of(request, spec.protocol).accepting(spec.accept_encoding);
+        let expectation = |request| {
+            Expectation::of(request, spec.protocol).accepting(spec.accept_encoding).changing(spec.changes.is_some())
+        };
         let requests_per_connection = if single_use { 1 } else { spec.requests_per_connection.unwrap_or(u64::MAX) };
         Ok(Plan {
             targets: planned_targets(spec, connections(&shares), resources.ports)?,

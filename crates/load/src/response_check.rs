@@ -56,6 +56,11 @@ impl Expectation {
         Expectation { coding, checks_headers: self.checks_headers || coding.is_some(), ..self }
     }
 
+    /// The same for responses that have the number of a change.
+    pub(crate) fn changing(self, changes: bool) -> Expectation {
+        Expectation { checks_headers: self.checks_headers || changes, ..self }
+    }
+
     /// Whether a response with this status may be right.
     #[inline]
     pub(crate) fn is_successful_status(&self, status: u16) -> bool {

@@ -12,6 +12,7 @@ use weir_net::DriverKind;
 use weir_requests::template::Template;
 
 use crate::aggregate::Aggregate;
+use crate::changes::ChangeWatch;
 use crate::clock::{MILLI, from_secs};
 use crate::counts::happened;
 use crate::headers::HeaderWatch;
@@ -93,6 +94,7 @@ pub(crate) fn result(
             .filter(|h| h.sampled > 0),
         request_ids: sum_of(outcomes.iter().flat_map(|o| &o.watches.ids).map(|ids| &ids.counts), RequestIdCounts::add),
         messages: messages::result(outcomes.iter().flat_map(|o| o.watches.messages.as_deref())),
+        changes: ChangeWatch::result(outcomes.iter().flat_map(|o| o.watches.changes.as_deref()), span.window),
         codings: sum_of(outcomes.iter().flat_map(|o| &o.watches.codings).map(|codings| &codings.counts), add_codings),
         quic: sum_of(outcomes.iter().flat_map(|o| &o.quic), QuicResult::add),
         by_connection: by_connection(outcomes),

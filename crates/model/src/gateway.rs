@@ -53,6 +53,8 @@ pub enum Feature {
     RateLimit,
     /// [`Filter::BodyLimit`].
     BodyLimit,
+    /// A route that changes while it is used: `change` in templates.
+    Reload,
 }
 
 impl Feature {

@@ -10,6 +10,7 @@
 pub mod as_published;
 pub mod case_tests;
 mod cases;
+pub mod change;
 pub mod clock;
 pub mod coding;
 pub mod condition;

@@ -536,6 +536,9 @@ pub struct ProcessSpec {
     /// How it reloads its configuration while it runs: `{ signal = "HUP" }` or `{ command = […] }`. Left out, it cannot.
     #[schemars(extend("x-weir-wanted" = "{ signal = \"HUP\" }, or { command = [\"{{ binary }}\", …] }"))]
     pub reload: Option<Reload>,
+    /// It watches its files, and takes a change of its route when they are written. Left out, it is told as `reload` says.
+    #[serde(default)]
+    pub watches: bool,
     /// What it makes in its folder that is large and that nobody reads afterwards, such as a database: removed when it
     /// has ended.
     #[serde(default)]

@@ -30,6 +30,7 @@ impl Load {
             ("series", self.series != other.series || self.saturating != other.saturating),
             ("keeping of products", self.keep != other.keep || self.restart != other.restart),
             ("length of values", self.values != other.values),
+            ("changes of the route", self.change_every != other.change_every),
             ("closing of connections", self.close != other.close),
             ("number of connections", self.connections != other.connections),
             ("number of streams", self.streams != other.streams),

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use crate::case_tests::CaseTests;
+use crate::change::ChangeRecord;
 use crate::clock::ClockReading;
 use crate::counters::OriginCounters;
 use crate::fault::FaultRecord;
@@ -106,6 +107,8 @@ pub struct Measurement {
     pub search: Option<SearchResult>,
     /// Faults that were provoked in the window, in the order of their beginnings.
     pub faults: Vec<FaultRecord>,
+    /// Changes of the product's route in the window; `None` where none was asked for.
+    pub changes: Option<ChangeRecord>,
     /// By how much the clocks of the hosts may disagree, where there are several.
     pub clocks: Vec<HostClock>,
     /// How fast the roles' CPUs were before the first window and after each.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use crate::as_published::AsPublished;
+use crate::change::VERIFIED;
 use crate::coding::Coding;
 use crate::condition::Condition;
 use crate::fault::Fault;
@@ -555,6 +556,11 @@ pub struct Load {
     #[serde(default, with = "units::human::option", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<HumanDuration>", extend("x-weir-positive" = true))]
     pub connect_timeout: Option<Duration>,
+    /// The product's route is changed so often meanwhile, by its own means: another origin of the pool, and a response header with the
+    /// number of the change. The first change comes after one and a half of it, the last as long before the end.
+    #[serde(default, with = "units::human::option", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<HumanDuration>", extend("x-weir-positive" = true))]
+    pub change_every: Option<Duration>,
     /// Faults that are provoked in the product meanwhile.
     #[serde(default, rename = "fault", skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
@@ -585,6 +591,19 @@ impl Load {
             LoadKind::Open { rate: RateSpec::Table(table), .. } => table_rate(table, workload, product).is_some(),
             _ => true,
         }
+    }
+
+    /// When the route is changed, from the start of the window.
+    pub fn changes(&self) -> Vec<Duration> {
+        let Some(every) = self.change_every else { return Vec::new() };
+        let fit = self.duration.as_nanos() / every.as_nanos().max(1);
+        let times = 1..u32::try_from(fit).unwrap_or(u32::MAX).saturating_sub(1);
+        times.map(|nth| every * nth + every / 2).collect()
+    }
+
+    /// The number of the last change.
+    pub fn last_change(&self) -> Option<u32> {
+        self.change_every.map(|_| VERIFIED + self.changes().len() as u32)
     }
 
     /// How many times a trial starts the product.

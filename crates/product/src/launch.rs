@@ -3,8 +3,8 @@
 //!
 //! This module does not know what the product is used for.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use weir_model::suite::{Protocol, Tls};
 
 use crate::client::WireProtocol;
 use crate::failure::Failure;
-use crate::render::{self, Rendered, Vars};
+use crate::render::{self, RenderError, Rendered, Vars};
 use crate::running::{CommandError, Running, RunningPart, run_to_end};
 use crate::tls::RunTls;
 
@@ -119,6 +119,8 @@ pub struct LaunchSpec<'a> {
     pub request_id_header: Option<String>,
     /// Faults that will be provoked in it: some need a disk of the part's own.
     pub faults: &'a [Fault],
+    /// How often its route will change; 0: never.
+    pub changes: u32,
 }
 
 /// Renders, checks and starts a product. On return all its parts are started, and those with ports listen.
@@ -149,6 +151,7 @@ pub fn launch(launcher: &Launcher, product: &Product, wanted: LaunchSpec<'_>, st
         listen_host: listen.ip().to_string(),
         listen_port: listen.port(),
         origins: wanted.origins.to_vec(),
+        change: None,
         cores: 0,
         connections: wanted.connections,
         protocol,
@@ -162,9 +165,16 @@ pub fn launch(launcher: &Launcher, product: &Product, wanted: LaunchSpec<'_>, st
         ports: ports.clone(),
         part_cores: program.parts.iter().zip(&cpu_sets).map(|(part, set)| (part.name.clone(), cores(set))).collect(),
     };
+    let changed = |vars: &Vars, number| {
+        let origins = wanted.origins.iter().cycle().skip(number as usize).take(1).copied().collect();
+        Vars { change: Some(number), origins, ..vars.clone() }
+    };
+    let vars = if wanted.changes > 0 { changed(&vars, 0) } else { vars };
     let tls = protocol.is_tls() || wanted.others.iter().any(|(protocol, _)| protocol.is_tls());
     // Each host has files of its own: their folder, the program and the CPUs differ.
     let mut rendered: BTreeMap<&str, Rendered> = BTreeMap::new();
+    let mut changes = VecDeque::new();
+    let refused = |e: RenderError| Failure::at("render", e.to_string(), "", "correct the product's templates");
     for place in &places {
         let Place { host, binary, folder, cpus } = place;
         let Entry::Vacant(entry) = rendered.entry(host.facts().name.as_str()) else { continue };
@@ -173,15 +183,22 @@ pub fn launch(launcher: &Launcher, product: &Product, wanted: LaunchSpec<'_>, st
             of_run.write(host.as_ref(), folder)?;
         }
         let vars = Vars { binary: binary.clone(), cores: cores(cpus) as u32, ..vars.clone() };
-        let files = render::render(host.as_ref(), product, wanted.profile, &vars, folder)
-            .map_err(|e| Failure::at("render", e.to_string(), "", "correct the product's templates"))?;
+        let files = render::render(host.as_ref(), product, wanted.profile, &vars, folder).map_err(refused)?;
         entry.insert(files);
+        // The other hosts have parts that clients do not talk to.
+        let last = if folder == &front.folder { wanted.changes } else { 0 };
+        for number in 1..=last {
+            let vars = (&changed(&vars, number - 1), &changed(&vars, number));
+            changes
+                .push_back(render::differing(host.as_ref(), product, wanted.profile, vars, folder).map_err(refused)?);
+        }
     }
     let mut running = Running {
         host: Arc::clone(&launcher.host),
         parts: Vec::new(),
         addr: listen,
         title: product.title.clone(),
+        changes,
         log: product.profiles.get(wanted.profile).and_then(|profile| profile.log.clone()),
         protocol,
     };

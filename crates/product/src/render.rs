@@ -58,6 +58,9 @@ pub struct Vars {
     /// `gateway`: what is asked of it beyond sending requests on, as a suite says it. `consumers`, `key_set`, `secret` and `public_key` follow
     /// from its filter ([`Consumers`]).
     pub gateway: Gateway,
+    /// `change`: the number of the change of the route that the files show, which responses have in the header `x-weir-change`; none where
+    /// the route does not change. Where it does, `origins` has one at a time.
+    pub change: Option<u32>,
     /// `request_id_header`: the header by which requests differ, in lower case.
     pub request_id_header: String,
     /// `ports`: the ports of the product's parts, by name; `hosts`: the addresses on which they listen, by the same names.
@@ -124,6 +127,8 @@ pub struct RenderedPart {
     pub env: BTreeMap<String, String>,
     /// How it reads its configuration anew, if it can.
     pub reload: Option<Reload>,
+    /// It does so by itself when they are written.
+    pub watches: bool,
     /// The address at which it tells numbers about itself, if it does.
     pub monitor: Option<String>,
 }
@@ -143,14 +148,7 @@ pub fn render(
     dir: &Path,
 ) -> Result<Rendered, RenderError> {
     let program = program(product)?;
-    let profile = product.profiles.get(profile).ok_or_else(|| {
-        let known = list(product.profiles.keys());
-        RenderError::Refused(format!("{} has no profile `{profile}`\n  expected: {known}", product.name))
-    })?;
-    let mut values = values(host, vars, dir)?;
-    values.insert("profile", Value::from(profile.name.as_str()));
-    let scope = Scope::new(&product.name, &profile.name, values);
-
+    let (profile, scope) = scope(host, product, profile, vars, dir)?;
     let texts = render_files(product, profile, &scope)?;
     let mut parts = Vec::with_capacity(program.parts.len());
     for (index, part) in program.parts.iter().enumerate() {
@@ -164,11 +162,52 @@ pub fn render(
     host.create_dir(dir)?;
     for (name, text) in texts {
         let path = dir.join(name);
-        // Only the owner may read a configuration that contains the key.
-        host.write(&path, text.as_bytes(), text.contains("PRIVATE KEY-----"))?;
+        write(host, &path, &text)?;
         files.push(path);
     }
     Ok(Rendered { files, parts, nice: profile.nice })
+}
+
+/// The files that differ from those of `before` with these variables: where they go, and their texts.
+///
+/// # Errors
+/// As for [`render`].
+pub(crate) fn differing(
+    host: &dyn Host,
+    product: &Product,
+    profile: &str,
+    (before, vars): (&Vars, &Vars),
+    dir: &Path,
+) -> Result<Vec<(PathBuf, String)>, RenderError> {
+    let texts = |vars| {
+        let (profile, scope) = scope(host, product, profile, vars, dir)?;
+        render_files(product, profile, &scope)
+    };
+    let (old, new) = (texts(before)?, texts(vars)?);
+    let differ = new.into_iter().zip(old).filter(|(new, old)| new != old);
+    Ok(differ.map(|((name, text), _)| (dir.join(name), text)).collect())
+}
+
+/// Writes a configuration. Only the owner may read one that contains the key.
+pub(crate) fn write(host: &dyn Host, path: &Path, text: &str) -> Result<(), weir_host::files::FileError> {
+    host.write(path, text.as_bytes(), text.contains("PRIVATE KEY-----"))
+}
+
+/// A profile by its name, with what its templates know.
+fn scope<'p>(
+    host: &dyn Host,
+    product: &'p Product,
+    profile: &str,
+    vars: &Vars,
+    dir: &Path,
+) -> Result<(&'p Profile, Scope<'p>), RenderError> {
+    let profile = product.profiles.get(profile).ok_or_else(|| {
+        let known = list(product.profiles.keys());
+        RenderError::Refused(format!("{} has no profile `{profile}`\n  expected: {known}", product.name))
+    })?;
+    let mut values = values(host, vars, dir)?;
+    values.insert("profile", Value::from(profile.name.as_str()));
+    Ok((profile, Scope::new(&product.name, &profile.name, values)))
 }
 
 /// `key` is where the process stands in the product's file.
@@ -188,7 +227,7 @@ fn render_part(key: &str, process: &product::ProcessSpec, scope: &Scope<'_>) -> 
         }
         other => other.clone(),
     };
-    Ok(RenderedPart { command, check, env, reload, monitor: None })
+    Ok(RenderedPart { command, check, env, reload, watches: process.watches, monitor: None })
 }
 
 /// The argument vector that asks `binary` for its version. Only `{{ binary }}` is known in it.
@@ -271,6 +310,7 @@ fn values(host: &dyn Host, vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static 
         ("path", Value::from(vars.paths.first().map(String::as_str).unwrap_or_default())),
         ("paths", Value::from(vars.paths.clone())),
         ("gateway", Value::from(Serde(&vars.gateway))),
+        ("change", vars.change.map_or(Value::from(()), Value::from)),
         ("request_id_header", Value::from(vars.request_id_header.as_str())),
         ("listeners", listeners(vars)),
         ("ports", Value::from_pairs(vars.ports.iter().map(|(name, addr)| (name.clone(), addr.port())))),

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weir_host::stop::Stop;
 use weir_host::{Clock, Host, ReceiveError, RoleProcess, RoleSpec, SystemClock};
+use weir_model::change::CHANGE_HEADER;
 use weir_model::keyvalue::KeyValue;
 use weir_model::suite::{Expect, Protocol, Request, Workload};
 
@@ -54,6 +55,8 @@ pub(crate) enum Query {
     Expiry { keys: Vec<TestKey>, to: Server },
     /// Whether a client without a certificate is served.
     ServesStrangers { workload: Box<Workload>, to: Server },
+    /// The number of the change that the response shows.
+    ChangeShown { workload: Box<Workload>, to: Server },
     /// Writes the body of the response into a file.
     Save { request: Request, from: Server, file: PathBuf },
     /// Asks parts for their own numbers until the process ends, or is told to ask none.
@@ -188,6 +191,14 @@ impl Requester {
         self.ask(&Query::ServesStrangers { workload: Box::new(workload.clone()), to }, to.timeout)
     }
 
+    /// The number of the change of the route that a response shows, over a new connection.
+    ///
+    /// # Errors
+    /// There is no response, or none with a number.
+    pub fn change_shown(&self, workload: &Workload, to: Server) -> Result<u32, String> {
+        self.ask(&Query::ChangeShown { workload: Box::new(workload.clone()), to }, to.timeout)
+    }
+
     /// Writes the body with which a server answers into a file of the requester's host.
     ///
     /// # Errors
@@ -290,6 +301,11 @@ impl Sender<'_> {
             }
             Query::Expiry { keys, to } => serde_json::to_value(self.expiry(keys, to)?).map_err(|e| e.to_string())?,
             Query::ServesStrangers { workload, to } => self.serves_strangers(workload, to)?.into(),
+            Query::ChangeShown { workload, to } => {
+                let response = self.http(to)?.send(&workload.sent_request(None))?;
+                let number = response.header(CHANGE_HEADER).and_then(|value| value.parse::<u32>().ok());
+                number.ok_or_else(|| format!("its response has no number in {CHANGE_HEADER}"))?.into()
+            }
             Query::Save { request, from, file } => self.save(request, from, file).map(|()| Value::Null)?,
             Query::Tls(_) | Query::Monitor { .. } => return Err("only a process can".to_owned()),
         };

@@ -1,7 +1,7 @@
 //! A product that was started: waiting until it is ready, verifying, signalling, reloading and ending it. The trial and the
 //! conformance tests call it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use weir_vitals::Watched;
 use crate::access_log::shorten;
 use crate::failure::Failure;
 use crate::launch::{ENDED_FROM_OUTSIDE, EVIDENCE_LINES};
-use crate::render::RenderedPart;
+use crate::render::{self, RenderedPart};
 use crate::requester::{LONGEST_TRY, Requester};
 
 /// How long a command that makes a product reload may take.
@@ -36,6 +36,8 @@ pub struct Running {
     /// Where the client finds it.
     pub addr: SocketAddr,
     pub(crate) title: String,
+    /// The files of each change of its route that is still to come: where they go, and their texts.
+    pub(crate) changes: VecDeque<Vec<(PathBuf, String)>>,
     /// The access log of its profile, in its folder.
     pub(crate) log: Option<String>,
     /// What clients speak with it.
@@ -239,6 +241,19 @@ impl Running {
     /// A part's disturbances so far, with their times by its host's clock.
     pub fn disturbed(&mut self, part: usize) -> Vec<(Disturbance, At)> {
         self.parts.get_mut(part).map(|part| part.process.disturbed()).unwrap_or_default()
+    }
+
+    /// Makes the next change of its route: writes its files anew, and tells it as its file says, unless it watches them.
+    ///
+    /// # Errors
+    /// There is no other change, a file cannot be written, or it does not reload.
+    pub fn change(&mut self, stop: &Stop) -> Result<(), String> {
+        let watches = self.front().map_err(|e| e.to_string())?.rendered.watches;
+        let files = self.changes.pop_front().ok_or("it has no other change")?;
+        for (path, text) in files {
+            render::write(self.host.as_ref(), &path, &text).map_err(|e| e.to_string())?;
+        }
+        if watches { Ok(()) } else { self.reload(stop) }
     }
 
     /// Makes it reload its configuration, as its file says. A signal is only sent; a command has to succeed.

@@ -105,6 +105,14 @@ pub enum Fault {
     AuthenticateLate,
     /// Lets requests with any key pass, once the load has begun.
     AuthenticateLaxly,
+    /// Takes a change of its route so many milliseconds after it was told.
+    Reload(u64),
+    /// Resets the connections of so many requests when it takes a change of its route.
+    ReloadDrop(u64),
+    /// Dies when it is told this change of its route.
+    ReloadDie(u64),
+    /// Does not take changes of its route from this one on.
+    ReloadIgnore(u64),
     /// Is a [`crate::relay::Relay`], which passes streams on, or does this to them.
     Relay(RelayFault),
 }
@@ -163,6 +171,10 @@ impl Fault {
             "authenticate" => Fault::Authenticate,
             "authenticate-late" => Fault::AuthenticateLate,
             "authenticate-laxly" => Fault::AuthenticateLaxly,
+            "reload" => Fault::Reload(number()?),
+            "reload-drop" => Fault::ReloadDrop(number()?),
+            "reload-die" => Fault::ReloadDie(number()?),
+            "reload-ignore" => Fault::ReloadIgnore(number()?),
             "relay" => Fault::Relay(RelayFault::None),
             "relay-buffer" => Fault::Relay(RelayFault::Buffer(size()?)),
             "relay-gather" => Fault::Relay(RelayFault::Gather(number()? * 1_000_000)),

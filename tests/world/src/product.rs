@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weir_net::{Address, Conn, Driver, Event, Handler, Io, Next, Task};
 
@@ -31,7 +31,23 @@ pub struct ProductOptions {
     pub origins: Vec<Address>,
     /// Its misbehaviour.
     pub fault: Fault,
+    /// Its route, where that changes.
+    pub route: SharedRoute,
 }
+
+/// What a product has taken of the changes of its route.
+#[derive(Debug, Clone, Default)]
+pub struct Route {
+    /// The number of the last; `None`: responses show none.
+    pub number: Option<u32>,
+    /// Where requests go since, instead of to the origins in turn.
+    pub origin: Option<Address>,
+    /// Requests whose connections are still to be reset for it.
+    pub drops: u64,
+}
+
+/// A product's route, shared with whoever changes it.
+pub type SharedRoute = Arc<Mutex<Route>>;
 
 /// What the product has spent, for the world's vitals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -147,6 +163,24 @@ impl Product {
         }
     }
 
+    fn route(&self) -> MutexGuard<'_, Route> {
+        self.options.route.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The origin of the next request.
+    fn next_origin(&mut self) -> usize {
+        let chosen = self.route().origin.clone();
+        let Some(chosen) = chosen else {
+            self.next_origin += 1;
+            return (self.next_origin - 1) % self.options.origins.len();
+        };
+        let origins = &mut self.options.origins;
+        origins.iter().position(|origin| *origin == chosen).unwrap_or_else(|| {
+            origins.push(chosen);
+            origins.len() - 1
+        })
+    }
+
     fn spend(&self, change: impl FnOnce(&mut Spent)) {
         change(&mut self.spent.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -229,6 +263,11 @@ impl Product {
     fn serve<I: Io>(&mut self, io: &mut I, mut exchange: Exchange) {
         let (number, now) = (exchange.number, io.now());
         let in_load = number >= BEFORE_LOAD;
+        if self.route().drops > 0 {
+            self.route().drops -= 1;
+            self.clients.remove(&exchange.client);
+            return io.abort(exchange.client);
+        }
         let one_in = |n: u64| in_load && number % n == n / 2;
         let cached = || self.cache.get(&misbehaviour::cache_key(&exchange.request)).cloned();
         if self.options.fault.refuses(&exchange.request, in_load) {
@@ -286,8 +325,7 @@ impl Product {
 
     /// Sends a request to an origin, once there is a connection for it.
     fn ask<I: Io>(&mut self, io: &mut I, mut exchange: Exchange) {
-        let origin = self.next_origin % self.options.origins.len();
-        self.next_origin += 1;
+        let origin = self.next_origin();
         let to_origin = |conn: &Conn| self.upstreams.get(conn).is_some_and(|upstream| upstream.origin == origin);
         let conn = match self.idle.iter().rposition(to_origin).map(|at| self.idle.remove(at)) {
             Some(conn) => conn,
@@ -349,6 +387,10 @@ impl Product {
             }
             Fault::Gzip => misbehaviour::compress(response, request).unwrap_or_default(),
             _ => response,
+        };
+        let response = match self.route().number {
+            Some(change) => misbehaviour::add_header(response, format!("X-Weir-Change: {change}\r\n").as_bytes()),
+            None => response,
         };
         if let Fault::Truncate(n) = self.options.fault
             && in_load

@@ -23,6 +23,9 @@ use crate::host::{Realm, SimHost, SimReach};
 
 const DIRECT: &str = include_str!("../../../products/direct/product.toml");
 
+/// The file of a product of the world: the number of the change that it shows, and its origins.
+const ROUTE: &str = "{{ change }}{% for one in origins %} {{ one.host }}:{{ one.port }}{% endfor %}";
+
 /// A suite with one small workload. `head` are further keys of `[suite]`, `workload` of the workload; `load` are those of the load.
 pub fn suite(head: &str, workload: &str, load: &str) -> String {
     format!(
@@ -35,7 +38,7 @@ pub fn suite(head: &str, workload: &str, load: &str) -> String {
 pub fn product(fault: &str, service_us: u64, workers: usize) -> String {
     let origins = "{% for one in origins %}{{ one.host }}:{{ one.port }},{% endfor %}";
     program(
-        "speaks = [\"http/1.1\"]\nfeatures = [\"pool\", \"routes\", \"key-auth\"]",
+        "speaks = [\"http/1.1\"]\nfeatures = [\"pool\", \"routes\", \"key-auth\", \"reload\"]",
         &format!(r#""{origins}", "{fault}", "{service_us}", "{workers}""#),
     )
 }
@@ -62,12 +65,13 @@ command = ["{{{{ binary }}}}", "--version"]
 pattern = '(\d+)'
 [process]
 command = ["{{{{ binary }}}}", "{{{{ listen_host }}}}:{{{{ listen_port }}}}", {arguments}]
+reload = {{ signal = "HUP" }}
 ready_within = "5s"
 stop_within = "1s"
 [profile.tuned]
 about = "As it is"
 codings = ["gzip"]
-files = {{ "none" = "none.j2" }}
+files = {{ "route" = "route.j2" }}
 "#
     )
 }
@@ -304,8 +308,8 @@ fn write_library(folder: &Path, products: &[(&str, String)]) {
         let folder = folder.join("library/products").join(name);
         std::fs::create_dir_all(&folder).expect("made");
         std::fs::write(folder.join("product.toml"), text).expect("written");
-        if text.contains("none.j2") {
-            std::fs::write(folder.join("none.j2"), "").expect("written");
+        if text.contains("route.j2") {
+            std::fs::write(folder.join("route.j2"), ROUTE).expect("written");
         }
     }
 }

@@ -108,6 +108,7 @@ impl RunningTrial<'_> {
         let is_invalid = point.findings.iter().any(|finding| finding.severity == Severity::Fatal);
         load.control != Some(false)
             && load.faults.is_empty()
+            && load.change_every.is_none()
             && self.trial.product.kind != ProductKind::Direct
             && !workload.protocol.is_keyvalue()
             // How long a stream takes is its sender's.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use weir_host::Storage;
 use weir_host::files::{FileError, pretty};
+use weir_model::change::ChangeRecord;
 use weir_model::counters::OriginCounters;
 use weir_model::fault::FaultRecord;
 use weir_model::gateway::AccessLog;
@@ -30,6 +31,8 @@ pub struct Measured {
     pub access_log: Option<AccessLog>,
     /// The faults that were provoked.
     pub faults: Vec<FaultRecord>,
+    /// The changes of the route; `None` where there were to be none.
+    pub changes: Option<ChangeRecord>,
 }
 
 /// Follows a load to its end, without the origin's counters.
@@ -51,8 +54,9 @@ fn ended(running_load: RunningLoad<'_>, window: Option<Window>, load: LoadResult
     let Some(window) = window else {
         return Err(running_load.failed("the client ended without a measured window"));
     };
-    let faults = running_load.end()?;
-    Ok(Measured { load, window, counters: None, access_log: None, faults })
+    let (faults, changes) = running_load.end()?;
+    let changes = changes.map(|changes| changes.used(&window.series));
+    Ok(Measured { load, window, counters: None, access_log: None, faults, changes })
 }
 
 /// How long one of two loads is listened to at a time.

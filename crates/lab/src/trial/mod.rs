@@ -8,6 +8,7 @@
 
 mod access_log;
 mod case_tests;
+mod changes;
 mod clients;
 mod connections;
 mod faults;

@@ -99,6 +99,7 @@ pub fn start(
         tls: None,
         request_id_header: None,
         faults: &[],
+        changes: 0,
     };
     let mut running = launch(&context.origin_launcher, product, spec, stop)?;
     if let ProductKind::Proxy(program) = &product.kind {

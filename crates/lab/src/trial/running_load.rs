@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_model::At;
+use weir_model::change::ChangeRecord;
 use weir_model::counters::OriginCounters;
 use weir_model::fault::FaultRecord;
 use weir_model::load::LoadSpec;
@@ -20,6 +21,7 @@ use weir_model::record::Role;
 use weir_model::suite::LoadKind;
 use weir_vitals::{Plan, Served, Watched, Window};
 
+use super::changes::Changes;
 use super::clients::{ClientError, Clients};
 use super::faults::Faults;
 use super::origin::RunningOrigin;
@@ -126,6 +128,7 @@ pub struct RunningLoad<'a> {
     origin: &'a mut RunningOrigin,
     running: &'a mut Option<Running>,
     faults: Faults,
+    changes: Changes,
     /// Ends with the client.
     _monitored: Option<Monitored<'a>>,
 }
@@ -189,6 +192,7 @@ impl<'a> RunningLoad<'a> {
             origin,
             running,
             faults: Faults::default(),
+            changes: Changes::default(),
             _monitored: monitored,
         })
     }
@@ -222,9 +226,9 @@ impl<'a> RunningLoad<'a> {
         self.phase == Phase::Ready
     }
 
-    /// Provokes these faults in the window.
-    pub fn with_faults(self, faults: Faults) -> RunningLoad<'a> {
-        RunningLoad { faults, ..self }
+    /// Provokes these faults in the window, and makes these changes.
+    pub fn with(self, faults: Faults, changes: Changes) -> RunningLoad<'a> {
+        RunningLoad { faults, changes, ..self }
     }
 
     /// Receives the clients' next report; `None` when there is none for now.
@@ -245,6 +249,12 @@ impl<'a> RunningLoad<'a> {
             self.phase = Phase::Window;
             return Ok(Some(ClientReport::WindowStart { unix_ms: begin.unix_ns / 1_000_000 }));
         }
+        let next_change = self.changes.next_in(self.clock.as_ref()).unwrap_or(within);
+        if let Some(running) = self.running.as_mut().filter(|_| next_change.is_zero()) {
+            self.changes.make_next(self.clock.as_ref(), running, self.trial.stop)?;
+            return Ok(None);
+        }
+        let within = within.min(next_change);
         let Some(report) = self.clients.receive(within).map_err(failed)? else { return Ok(None) };
         self.phase = self.phase.after(&report);
         match (report, self.schedule) {
@@ -274,6 +284,7 @@ impl<'a> RunningLoad<'a> {
             self.sample(from, length.map(|length| from.plus(length)))?;
             if let Some(running) = self.running.as_mut() {
                 self.faults.begin(from, running)?;
+                self.changes.begin(from);
             }
             if self.trial.spec.load.faults.iter().any(|fault| fault.member.is_some()) {
                 self.origin.begin_faults(from)?;
@@ -328,12 +339,12 @@ impl<'a> RunningLoad<'a> {
     }
 
     /// Ends the measurement after the clients' last report. Fails if the product or the origin died in the last moment, because
-    /// the result would be wrong. Returns the faults that were provoked.
-    pub fn end(self) -> Result<Vec<FaultRecord>, Failure> {
+    /// the result would be wrong. Returns the faults that were provoked, and the changes.
+    pub fn end(self) -> Result<(Vec<FaultRecord>, Option<ChangeRecord>), Failure> {
         self.samplers.into_iter().for_each(|(_, sampler)| sampler.stop());
         let faults = self.faults.end(self.running.as_mut());
         all_alive(self.origin, self.running)?;
-        Ok(faults)
+        Ok((faults, self.changes.end()))
     }
 
     fn all_alive(&mut self) -> Result<(), Failure> {

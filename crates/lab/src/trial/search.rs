@@ -96,7 +96,7 @@ fn output(mut result: SearchResult, last: Option<Confirming>) -> SearchOutput {
     let window = last.and_then(|last| Some((last.window?, last.counters)));
     let confirmed = match (right.then(|| result.confirmation.take()).flatten(), window) {
         (Some(load), Some((window, counters))) => {
-            Ok(Measured { load: *load, window, counters, access_log: None, faults: Vec::new() })
+            Ok(Measured { load: *load, window, counters, access_log: None, faults: Vec::new(), changes: None })
         }
         _ => Err(unmet(&result)),
     };

@@ -15,6 +15,7 @@ use weir_model::record::{Finding, Measurement, Point, Warmup};
 use weir_model::suite::{Expect, Load, LoadKind, Series};
 use weir_model::units::Share;
 
+use super::changes::Changes;
 use super::faults::Faults;
 use super::measure::{Measured, longest, measure, write_files};
 use super::origin::RunningOrigin;
@@ -97,6 +98,7 @@ pub fn measure_points(
         let folder = point.folder(running_trial.trial.spec.folder);
         write_files(&folder, &measured.window, running_trial.trial.context.hosts.storage().as_ref())?;
         measurement.faults = std::mem::take(&mut measured.faults);
+        measurement.changes = measured.changes.clone();
         let point = running_trial.audited(&point, measured, measurement.search.as_ref());
         measurement.points.push(point);
     }
@@ -196,8 +198,9 @@ impl RunningTrial<'_> {
         let prepared = self.prepare(point, folder)?;
         observer.notify(RunEvent::Stage("connecting"));
         let faults = Faults::new(&self.trial.spec.load.faults, self.trial.product)?;
+        let changes = Changes::new(self.trial.spec.load);
         let running_load = self.connect(&prepared)?.watch(&[])?;
-        let measured = measure(running_load.with_faults(faults), observer)?;
+        let measured = measure(running_load.with(faults, changes), observer)?;
         observer.notify(RunEvent::Stage("settling"));
         self.settled(point, prepared, measured)
     }
@@ -224,7 +227,7 @@ impl RunningTrial<'_> {
 
     /// The point with what the audit found.
     pub fn audited(&self, point: &PointSpec, measured: Measured, search: Option<&SearchResult>) -> Point {
-        let Measured { load, window, counters, access_log, .. } = measured;
+        let Measured { load, window, counters, access_log, changes, .. } = measured;
         let trial_load = self.trial.spec.load;
         let mut placement = self.trial.context.placement.clone();
         if self.trial.product.served().is_some() {
@@ -265,6 +268,7 @@ impl RunningTrial<'_> {
             // Origins of others may wait as they like.
             waits_s: intended_wait_s(self.trial.spec).filter(|_| self.trial.context.origin.is_none()),
             faults: !trial_load.faults.is_empty(),
+            changes: changes.as_ref(),
             access_log: access_log.as_ref(),
             idempotent: !matches!(self.trial.spec.workload.request.method.as_str(), "POST" | "PATCH"),
         });

@@ -74,6 +74,7 @@ pub fn load_spec(
         request_ids: ids(trial),
         accept_encoding: trial.spec.workload.accept_encoding,
         stream: trial.spec.workload.stream.map(|kind| StreamSpec { kind, one_clock: context.hosts.one_clock() }),
+        changes: trial.spec.load.last_change(),
         connections: point.connections,
         connection_close: trial.spec.load.close && protocol.application() == Application::Http1,
         requests_per_connection: (trial.spec.load.close && protocol.application() != Application::Http1).then_some(1),

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use weir_host::ports::NoPort;
 use weir_host::{Clock, Host};
+use weir_model::change::VERIFIED;
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Finding, Kept, Role};
 use weir_model::suite::{Expect, Protocol, Workload};
@@ -21,12 +22,15 @@ use weir_product::requester::{Requester, Server};
 use weir_product::running::Running;
 
 use super::origin::RunningOrigin;
-use super::{Trial, client_folder, origin, request_timeout, requester, served};
+use super::{Trial, changes, client_folder, origin, request_timeout, requester, served};
 use crate::hosts::{self, Hosts, path_on_host};
 use crate::progress::{Observer, RunEvent};
 
 /// How long it takes at most, on a machine with little time, until the supervisor tells of the end of what it watches.
 const TOLD_WITHIN: Duration = Duration::from_millis(300);
+
+/// How long weir waits for a change of the route before it asks again.
+const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 /// The cases that one start of a product is for, of which a trial is one.
 #[derive(Debug, Clone)]
@@ -176,7 +180,40 @@ impl Stack {
             let found = "a client without a certificate was served, and the suite's [tls] has client_certificates";
             return Err(wrong(found.to_owned()));
         }
+        if trial.spec.load.change_every.is_some() {
+            self.verify_change(trial, server)?;
+        }
         Ok((to, expect))
+    }
+
+    /// Verifies that the product takes a change of its route.
+    fn verify_change(&mut self, trial: &Trial<'_>, server: Server) -> Result<(), Failure> {
+        let Some((running, program)) = self.running.as_mut().zip(trial.product.program()) else { return Ok(()) };
+        let clock = trial.context.hosts.clock();
+        for number in 0..=VERIFIED {
+            if number > 0 {
+                changes::make(running, trial.stop, "verify")?;
+            }
+            let deadline = clock.now().plus(program.front().process.ready_within);
+            loop {
+                let shown = self.requester.change_shown(trial.spec.workload, server);
+                if shown == Ok(number) {
+                    break;
+                }
+                running.still_runs("verify")?;
+                if trial.stop.is_requested() {
+                    return Err(Failure::Stopped);
+                }
+                if clock.left(deadline).is_zero() {
+                    let why = shown.map_or_else(|why| why, |shown| format!("its response shows {shown}"));
+                    let found = format!("{} did not take the change {number} of its route: {why}", trial.product.title);
+                    let remedy = "see its output, its `reload`, and its templates for the variable `change`";
+                    return Err(Failure::at("verify", found, running.evidence(), remedy));
+                }
+                clock.sleep(BETWEEN_TRIES);
+            }
+        }
+        Ok(())
     }
 
     /// Whether both go on after a trial. One that failed may have done so because one of them has just ended: then this waits until
@@ -263,6 +300,7 @@ fn start_product(
         tls: trial.spec.workload.tls,
         request_id_header: trial.spec.workload.request_id_header(),
         faults: &load.faults,
+        changes: load.last_change().unwrap_or(0),
     };
     Ok(Some(launch(&context.launcher, product, spec, stop)?))
 }

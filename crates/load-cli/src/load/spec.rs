@@ -91,6 +91,7 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
         request_ids: names,
         accept_encoding: args.request.accept_encoding,
         stream: args.responses.stream.map(|kind| StreamSpec { kind, one_clock }),
+        changes: None,
         connection_close: args.connections.close,
         sources: args.connections.source.clone(),
         // With 0 the load decides by how many connections a thread can hold.

@@ -90,6 +90,7 @@ fn client(threads: &[Vec<Sample>], whole: u32, part: Option<Part>, folder: &Path
                 ids: None,
                 codings: None,
                 messages: Some(Box::new(crate::messages::tests::watched(sent.iter().map(|sample| sample.4)))),
+                changes: None,
                 reasons: Reasons::default(),
             },
             cpu_us: (sent.len() as u64, 7),

@@ -281,6 +281,7 @@ mod tests {
             ids: None,
             codings: None,
             messages: None,
+            changes: None,
             reasons: Reasons::default(),
         };
         let mut generator = Generator::for_tests(&spec());
@@ -317,6 +318,7 @@ mod tests {
                 ids: None,
                 codings: None,
                 messages: None,
+                changes: None,
                 reasons: Reasons::default(),
             };
             protocol.encode(&mut session, 0, 0, None, &mut Generator::for_tests(&spec), &mut Vec::new()).unwrap();

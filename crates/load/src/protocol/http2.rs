@@ -164,6 +164,7 @@ pub(super) fn keeps_headers(spec: &LoadSpec) -> bool {
     spec.request_ids.is_some()
         || spec.accept_encoding.is_some()
         || spec.stream.is_some()
+        || spec.changes.is_some()
         || spec.requests.iter().any(|request| !request.expect.headers.is_empty())
 }
 

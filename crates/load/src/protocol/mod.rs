@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use weir_model::load::{ErrorKind, LoadProtocol, LoadSpec};
 
+use crate::changes::ChangeWatch;
 use crate::codings::CodingWatch;
 use crate::generator::Generator;
 use crate::headers::HeaderWatch;
@@ -222,6 +223,8 @@ pub(crate) struct Watches {
     pub codings: Option<Box<CodingWatch>>,
     /// Where responses are streams.
     pub messages: Option<Box<MessageWatch>>,
+    /// Where responses have the number of a change.
+    pub changes: Option<Box<ChangeWatch>>,
     /// Why requests failed.
     pub reasons: Reasons,
 }
@@ -312,7 +315,13 @@ impl PartialResponse<'_> {
             messages.check_type(self.stream, headers.clone());
         }
         if self.expectation.checks_headers() {
-            self.expectation.check_headers(headers, &mut self.stream.response);
+            self.expectation.check_headers(headers.clone(), &mut self.stream.response);
+            if let Some(changes) = &mut self.watches.changes
+                && self.expectation.is_successful_status(self.stream.response.status())
+                && !changes.record(self.now, headers)
+            {
+                self.stream.response.wrong(ErrorKind::WrongHeader);
+            }
         }
     }
 

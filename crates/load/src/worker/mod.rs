@@ -29,6 +29,7 @@ use std::time::Duration;
 use weir_model::load::{ErrorKind, Target};
 use weir_net::{Conn, Driver, Event, Handler, Io, Next, Task};
 
+use crate::changes::ChangeWatch;
 use crate::clock::{MILLI, NEVER};
 use crate::controller::WorkerParts;
 use crate::generator::Generator;
@@ -127,6 +128,7 @@ impl<P: Protocol> Worker<P> {
                     .stream
                     .filter(|stream| stream.kind.in_responses())
                     .map(|stream| Box::new(MessageWatch::new(stream))),
+                changes: plan.spec.changes.map(|last| Box::new(ChangeWatch::new(last))),
                 reasons: Reasons::default(),
             },
             busy_poll: BusyPoll::new(driver.wake_latency()),

@@ -24,6 +24,7 @@ use crate::suite::{
     ScaleOverride, Series, Suite, TableRate, Tls, Workload,
 };
 use crate::text::{counted, one_of, suggestion, unique};
+use crate::units::HumanDuration;
 
 /// Points of a series at most: each is a window of its own.
 const MOST_POINTS: usize = 64;
@@ -582,6 +583,16 @@ impl Checks<'_, '_> {
                 "no keep, or no fault",
             );
         }
+        if let Some(every) = load.change_every {
+            if !lone || load.keep {
+                let found = "changes in a series, a search, a counted load, or one with keep";
+                error("change_every", found, "a closed or open load of one point, without keep");
+            }
+            if load.changes().is_empty() {
+                let found = format!("none fits: the window has {}", HumanDuration(load.duration));
+                error("change_every", &found, &format!("a duration of {} or more", HumanDuration(every * 3)));
+            }
+        }
         if load.series.points() as usize > MOST_POINTS {
             error(key, &format!("a series of {} points", load.series.points()), &format!("at most {MOST_POINTS}"));
         }
@@ -597,9 +608,16 @@ impl Checks<'_, '_> {
         }
     }
 
-    /// The members to which faults happen are there under each workload of the load.
+    /// The members to which faults happen are there under each workload of the load, and responses can show changes.
     fn members(&mut self, path: &str, load: &Load, workloads: &[Workload]) {
         let under = |workload: &&Workload| workload.loads.as_ref().is_none_or(|loads| loads.contains(&load.name));
+        let plain = |one: &&Workload| {
+            one.gateway == Gateway::default() && one.keyvalue.is_none() && one.stream.is_none() && !one.by_product
+        };
+        if let Some(other) = workloads.iter().filter(under).find(|one| load.change_every.is_some() && !plain(one)) {
+            let found = format!("the workload {} has keyvalue, stream, by_product or gateway", other.name);
+            self.errors.add(&child(path, "change_every"), found, "workloads without them, named by their `loads`");
+        }
         for (index, fault) in load.faults.iter().enumerate() {
             let Some(member) = fault.member else { continue };
             let path = child(&item(&child(path, "fault"), index), "member");

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
+use crate::change::ChangeSeen;
 use crate::coding::Coding;
 
 mod feed;
@@ -216,6 +217,9 @@ pub struct LoadResult {
     /// How many responses came coded, and in which coding, where requests accepted any; all others came as they are. Over the client's
     /// whole life.
     pub codings: Option<BTreeMap<Coding, CodedResponses>>,
+    /// The numbers of changes that responses had, where they should have any, ascending. Over the client's whole life.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ChangeSeen>,
     /// What became of the messages of streams, where responses are streams.
     pub messages: Option<MessageResult>,
     /// What QUIC counted, where it carries the load. Over the client's whole life.

@@ -64,6 +64,8 @@ pub struct LoadSpec {
     pub accept_encoding: Option<Coding>,
     /// Responses are streams, and their messages are looked at one by one. The timeout is then that of a silence. HTTP only.
     pub stream: Option<StreamSpec>,
+    /// Responses have a header ([`CHANGE_HEADER`](crate::change::CHANGE_HEADER)) with a number from 0 to this one. HTTP only.
+    pub changes: Option<u32>,
     /// Ask for a new connection for every request (`Connection: close`). HTTP/1.1 only.
     pub connection_close: bool,
     /// Source addresses to connect from, in turn; empty = chosen by weir where one has too few ports, else by the kernel.
@@ -120,6 +122,7 @@ impl LoadSpec {
             request_ids: None,
             accept_encoding: None,
             stream: None,
+            changes: None,
             connection_close: false,
             sources: Vec::new(),
             threads: 1,

@@ -210,7 +210,10 @@ prop_compose! {
         let lone = series == Series::Once && matches!(kind, LoadKind::Open { .. } | LoadKind::Closed);
         let faults: Vec<_> = faults.into_iter().filter(|fault| lone && fault.end() <= duration).collect();
         let restart = series != Series::Once && !keep && steady.is_none();
+        let every = (duration / 4).max(Duration::from_millis(1));
+        let changes = lone && !keep && duration >= every * 3 && every.as_nanos().is_multiple_of(1_000_000);
         Load {
+            change_every: changes.then_some(every),
             restart,
             values: if restart { vec![2_000; series.points() as usize] } else { Vec::new() },
             connect_timeout: restart.then_some(timeout),
@@ -311,7 +314,11 @@ fn suite() -> impl Strategy<Value = Suite> {
                 loads,
                 scales,
             )| {
-                let mut workloads = workloads;
+                let (mut workloads, mut loads) = (workloads, loads);
+                let is_plain = |one: &Workload| one.keyvalue.is_none() && one.stream.is_none() && !one.by_product;
+                if !workloads.iter().all(is_plain) {
+                    loads.iter_mut().for_each(|load| load.change_every = None);
+                }
                 for workload in workloads.iter_mut().filter(|one| one.protocol.is_quic()) {
                     // It has no older TLS.
                     workload.protocol = if tls.versions.1 == TlsVersion::Tls12 { Protocol::H2 } else { Protocol::H3 };

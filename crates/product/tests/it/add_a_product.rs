@@ -46,6 +46,7 @@ fn write(page: &str, into: &Path) -> PathBuf {
 
 fn vars(protocol: Protocol) -> Vars {
     Vars {
+        change: None,
         binary: PathBuf::from("/usr/sbin/x"),
         listen_host: "127.0.0.1".to_owned(),
         listen_port: 8001,

@@ -1,6 +1,7 @@
 //! Summarises a run in numbers: medians with intervals, ratios within blocks, and shared ranks. `weir run` and `weir report` call
 //! [`summary`]. The module does not know how a table looks.
 
+mod changes;
 mod overall;
 mod prices;
 mod rows;
@@ -21,6 +22,7 @@ use weir_stats::Estimate;
 
 use crate::run::{BASELINE, Broken, Run, Trial};
 
+pub use changes::ChangeRow;
 pub use overall::{Overall, OverallRow, Provisional, provisional};
 pub use prices::{Price, PriceRow};
 pub(crate) use rows::window_of;
@@ -69,6 +71,9 @@ pub struct Summary {
     /// The price of each workload that has a baseline, by product; empty where none has one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub prices: Vec<PriceRow>,
+    /// What clients saw of routes that changed; empty where none did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ChangeRow>,
     /// What of the run is shown, in words; empty: all of it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub shown: String,
@@ -426,6 +431,7 @@ pub fn summary(run: &Run) -> Summary {
         overall: overall::overall(run, &sections),
         streams: streams::rows(run),
         prices: prices::rows(run, &sections),
+        changes: changes::rows(run),
         shown: run.part.clone(),
         sections,
         findings: findings(run),
@@ -435,8 +441,9 @@ pub fn summary(run: &Run) -> Summary {
         broken: run.broken.clone(),
     };
     summary.outdated = words::outdated(run, &summary);
-    let particular = streams::answer(&summary.streams).or_else(|| prices::answer(&summary.prices));
-    summary.answer = particular.unwrap_or_else(|| words::answer(&summary));
+    let special = streams::answer(&summary.streams).or_else(|| prices::answer(&summary.prices));
+    let special = special.or_else(|| changes::answer(&summary.changes, &summary.errors));
+    summary.answer = special.unwrap_or_else(|| words::answer(&summary));
     summary.remarks = words::remarks(&summary);
     summary.remarks.extend(words::clock_words(run));
     summary

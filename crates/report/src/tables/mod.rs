@@ -2,6 +2,7 @@
 //! table as text, markdown or HTML. `page`, `markdown` and `terminal` use them, and so do `weir-compare` and
 //! `weir-published`.
 
+mod changes;
 mod costs;
 mod gateways;
 pub mod html;
@@ -26,9 +27,10 @@ use crate::summary::{Section, Summary};
 use weir_model::record::Verdict;
 use weir_model::text::{count, short};
 
-/// The tables that answer a suite's question where ranks do not: of streams, and of prices.
+/// The tables that answer a suite's question where ranks do not: of streams, of prices, and of routes that changed.
 pub fn particular(summary: &Summary) -> Vec<Table> {
-    streams::streams(summary).into_iter().chain(prices::prices(summary)).collect()
+    let (streams, changes) = (streams::streams(summary), changes::changes(summary));
+    streams.into_iter().chain(prices::prices(summary)).chain(changes).collect()
 }
 
 /// The tables of a section that not every section has, in reading order.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ use super::network::SimNetwork;
 use super::{Realm, SimHost, locked};
 use crate::engine::{SimLoad, SimOrigin};
 use crate::misbehaviour::Fault;
-use crate::product::{Product, ProductOptions, SharedSpent, Spent};
+use crate::product::{Product, ProductOptions, Route, SharedSpent, Spent};
 use crate::relay::Relay;
 
 /// Memory of a product that does nothing special, bytes.
@@ -290,6 +290,7 @@ pub(super) fn start_program(host: &SimHost, spec: &ProgramSpec) -> Result<Box<dy
                 keep_alive: true,
                 origins: origins.ok_or_else(|| failed("no origins"))?.into_iter().map(Into::into).collect(),
                 fault: Fault::parse(fault).ok_or_else(|| failed("no such fault"))?,
+                route: Arc::new(Mutex::new(route(&spec.dir))),
             };
             (listen, Service::Proxy(options))
         }
@@ -299,9 +300,19 @@ pub(super) fn start_program(host: &SimHost, spec: &ProgramSpec) -> Result<Box<dy
     let spent = SharedSpent::default();
     let work = Work::Product { tasks: Vec::new(), nodes: Vec::new(), spent: Arc::clone(&spent) };
     let pid = realm.add(Entry::new(host, "product", vec![listen], work));
-    let program = Program { host: host.clone(), pid, listen, service, spent, disturbed: Arc::default() };
+    let folder = spec.dir.clone();
+    let program = Program { host: host.clone(), pid, listen, service, folder, spent, disturbed: Arc::default() };
     program.begin();
     Ok(Box::new(SimProcess(program)))
+}
+
+/// The route in a product's folder.
+fn route(folder: &Path) -> Route {
+    let text = std::fs::read_to_string(folder.join("route")).unwrap_or_default();
+    let mut words = text.split(' ');
+    let number = words.next().and_then(|number| number.parse().ok());
+    let origin = words.next().and_then(|addr| addr.parse::<SocketAddr>().ok());
+    Route { number, origin: origin.filter(|_| number.is_some()).map(Into::into), drops: 0 }
 }
 
 /// A product's process, which ends with this.
@@ -321,6 +332,7 @@ struct Program {
     pid: u32,
     listen: SocketAddr,
     service: Service,
+    folder: PathBuf,
     spent: SharedSpent,
     disturbed: Arc<Mutex<Vec<(Disturbance, At)>>>,
 }
@@ -369,7 +381,21 @@ impl Process for SimProcess {
         realm.wait(within, ended).then_some(Ended::LOST)
     }
 
+    /// Lets a proxy take the change of its route that its file has, if it was told one.
     fn signal(&mut self, _signal: Signal) -> io::Result<()> {
+        let (realm, folder) = (&self.0.host.realm, self.0.folder.clone());
+        let number = route(&folder).number.map(u64::from);
+        let (Service::Proxy(options), Some(number)) = (&self.0.service, number) else { return Ok(()) };
+        let (mut after, mut drops) = (0, 0);
+        match options.fault {
+            Fault::Reload(ms) => after = ms * 1_000_000,
+            Fault::ReloadDrop(count) => drops = count,
+            Fault::ReloadDie(at) if number == at => realm.kill(self.0.pid),
+            Fault::ReloadIgnore(from) if number >= from => return Ok(()),
+            _ => {}
+        }
+        let shared = Arc::clone(&options.route);
+        realm.world.at(realm.world.now() + after, move |_| *locked(&shared) = Route { drops, ..route(&folder) });
         Ok(())
     }
 

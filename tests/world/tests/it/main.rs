@@ -11,6 +11,7 @@ mod load;
 mod members;
 mod omission;
 mod preload;
+mod reload;
 mod seeds;
 mod series;
 mod served;

@@ -27,6 +27,7 @@ fn gateway(world: &World, port: u16, fault: Fault) {
         keep_alive: true,
         origins: vec![weir_world::engine::address(&format!("127.0.0.1:{port}"))],
         fault,
+        route: weir_world::product::SharedRoute::default(),
     };
     world.add_task(driver, Box::new(Product::new(options, SharedSpent::default())));
 }

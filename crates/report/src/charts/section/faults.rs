@@ -6,14 +6,15 @@ use super::style;
 use crate::charts::axis::Axis;
 use crate::charts::{Chart, ChartKind, Line, Points};
 use crate::palette::Style;
-use crate::run::Run;
+use crate::run::{Run, Trial};
 use crate::summary::{Row, Section};
 use weir_model::load::LoadSecond;
 use weir_model::text::Unit;
 
-/// The charts of a section in which faults were provoked; none of another.
+/// The charts of a section in which faults were provoked, or routes changed; none of another.
 pub(super) fn over_time(run: &Run, section: &Section) -> Vec<Chart> {
-    if !section.trials(run).any(|trial| !trial.measurement.faults.is_empty()) {
+    let is_disturbed = |trial: &Trial| !trial.measurement.faults.is_empty() || trial.measurement.changes.is_some();
+    if !section.trials(run).any(is_disturbed) {
         return Vec::new();
     }
     let chart = |stem: &str, title: &str, subtitle: &str, value: fn(&LoadSecond) -> u64| {

@@ -1,0 +1,181 @@
+//! What clients saw of routes that changed: a row for each product, workload and load, and a sentence.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use weir_model::change::ChangeOutcome;
+use weir_model::load::{ErrorKind, ErrorReason, LoadResult};
+use weir_model::record::Measurement;
+use weir_model::suite::{Entry, Load, Workload};
+use weir_model::text::{count, counted, human_us, list};
+use weir_stats::median;
+
+use super::FailedTrial;
+use crate::run::{Run, displayed};
+
+/// One product under one workload and load. Counts are sums over its trials, memory and processes those of the last.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ChangeRow {
+    /// Name.
+    pub workload: String,
+    /// Name.
+    pub load: String,
+    /// Title, with the profile where the run has more than one.
+    pub label: String,
+    /// Changes made.
+    pub changes: usize,
+    /// Of these, skipped for a later one.
+    pub skipped: usize,
+    /// Of these, never seen in a response.
+    pub lost: usize,
+    /// From a change's beginning to the last response with an older number, seconds: the median and the longest; `None`: none was taken.
+    pub taken_s: Option<(f64, f64)>,
+    /// Requests that became due.
+    pub due: u64,
+    /// Requests without a successful response, by kind.
+    pub errors: BTreeMap<ErrorKind, u64>,
+    /// The first words about them, where there are any.
+    pub reason: String,
+    /// Connections that the product closed, with a request in flight or without.
+    pub closed: u64,
+    /// The 99th percentile of latency over the whole window, the median of the trials, µs.
+    pub p99_us: Option<f64>,
+    /// Resident memory in the first second and in the last, bytes.
+    pub memory_bytes: Option<(u64, u64)>,
+    /// Processes in the same seconds.
+    pub processes: Option<(u64, u64)>,
+}
+
+/// The rows of a run, in its suite's order; empty where no route changed.
+pub(super) fn rows(run: &Run) -> Vec<ChangeRow> {
+    let suite = &run.suite;
+    let loads = || suite.loads.iter().filter(|load| load.change_every.is_some());
+    let cases = suite.workloads.iter().flat_map(|workload| loads().map(move |load| (workload, load)));
+    cases
+        .flat_map(|(workload, load)| suite.entries.iter().filter_map(move |entry| row(run, workload, load, entry)))
+        .collect()
+}
+
+fn row(run: &Run, workload: &Workload, load: &Load, entry: &Entry) -> Option<ChangeRow> {
+    let places = run.places_of(&workload.name, &load.name);
+    let trials = places.iter().filter_map(|place| run.trials.get(*place)).filter(|trial| trial.is_of(entry));
+    let measured: Vec<(&Measurement, &LoadResult)> = displayed(trials)
+        .into_iter()
+        .filter_map(|trial| Some((&trial.measurement, trial.measurement.load.as_ref()?)))
+        .collect();
+    let mut row = ChangeRow {
+        workload: workload.name.clone(),
+        load: load.name.clone(),
+        label: run.label_of(entry),
+        ..ChangeRow::default()
+    };
+    let (mut taken, mut reasons) = (Vec::new(), Vec::new());
+    for (measurement, load) in &measured {
+        let changes = measurement.changes.as_ref()?;
+        for outcome in changes.outcomes(load) {
+            row.changes += 1;
+            match outcome {
+                ChangeOutcome::Taken(seconds) => taken.push(seconds),
+                ChangeOutcome::Skipped(_) => row.skipped += 1,
+                ChangeOutcome::Lost => row.lost += 1,
+            }
+        }
+        row.due += load.window.due;
+        row.closed += load.window.closed_by_peer;
+        load.window.errors.iter().for_each(|(kind, n)| *row.errors.entry(*kind).or_default() += n);
+        ErrorReason::add(&mut reasons, &load.reasons);
+        (row.memory_bytes, row.processes) = (changes.memory_bytes, changes.processes);
+    }
+    row.reason = reasons.first().map(|reason| reason.reason.clone()).unwrap_or_default();
+    row.taken_s = median(&taken).map(|median| (median, taken.iter().copied().fold(0.0, f64::max)));
+    row.p99_us = median(&measured.iter().map(|(_, load)| load.latency.p99_us).collect::<Vec<_>>());
+    (!measured.is_empty()).then_some(row)
+}
+
+impl ChangeRow {
+    /// Requests without a successful response.
+    pub fn failed(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
+    /// Of these, those whose connection ended under them.
+    pub fn cut(&self) -> u64 {
+        let cut = [ErrorKind::Reset, ErrorKind::ClosedEarly, ErrorKind::Truncated, ErrorKind::StreamReset];
+        cut.iter().filter_map(|kind| self.errors.get(kind)).sum()
+    }
+}
+
+/// Which products failed requests while their routes changed, and how long until a change was everywhere; `None` where no route changed.
+pub(super) fn answer(rows: &[ChangeRow], errors: &[FailedTrial]) -> Option<String> {
+    let changes = rows.first()?.changes;
+    let named = |row: &ChangeRow| {
+        let several = rows.iter().any(|other| (&other.workload, &other.load) != (&row.workload, &row.load));
+        if several { format!("{} ({} under {})", row.label, row.workload, row.load) } else { row.label.clone() }
+    };
+    let is_clean = |row: &&ChangeRow| row.failed() == 0 && row.skipped + row.lost == 0;
+    let clean: Vec<String> = rows.iter().filter(is_clean).map(named).collect();
+    let mut words = Vec::new();
+    if !clean.is_empty() {
+        words.push(format!("{} failed no request over {}", list(&clean), counted(changes as u64, "change")));
+    }
+    for row in rows.iter().filter(|row| !is_clean(row)) {
+        let mut what = vec![format!("failed {} of {}", count(row.failed()), counted(row.due, "request"))];
+        if row.skipped + row.lost > 0 {
+            what.push(format!("did not show {} of {}", row.skipped + row.lost, counted(row.changes as u64, "change")));
+        }
+        words.push(format!("{} {}", named(row), list(&what)));
+    }
+    let of_changes = errors.iter().filter(|error| rows.iter().any(|row| row.load == error.load));
+    words.extend(of_changes.map(|error| format!("{} has no measurement: {}", error.label, error.message)));
+    let taken = rows.iter().filter_map(|row| Some((row, row.taken_s?.0)));
+    let taken: Vec<String> =
+        taken.map(|(row, median)| format!("{} ({})", human_us(median * 1e6), named(row))).collect();
+    if taken.is_empty() {
+        return Some(format!("{}.", words.join("; ")));
+    }
+    Some(format!("{}. Until every response showed a change it took {} in the median.", words.join("; "), list(&taken)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_tells_who_failed_requests_and_how_long_changes_took() {
+        let row = |label: &str, taken_s| ChangeRow {
+            load: "changing".to_owned(),
+            label: label.to_owned(),
+            changes: 20,
+            taken_s,
+            due: 12_345,
+            ..ChangeRow::default()
+        };
+        let (a, b) = (row("A", Some((0.0123, 0.1))), row("B", Some((0.25, 0.5))));
+        let c = ChangeRow {
+            skipped: 15,
+            errors: [(ErrorKind::Reset, 3), (ErrorKind::Timeout, 4)].into(),
+            ..row("C", None)
+        };
+        assert_eq!((c.failed(), c.cut()), (7, 3));
+        let words = "A and B failed no request over 20 changes. Until every response showed a change it took 12.3 ms (A) and 250 ms (B) \
+                     in the median.";
+        assert_eq!(answer(&[a.clone(), b], &[]).as_deref(), Some(words));
+        let died = |load: &str| FailedTrial {
+            trial: "1".into(),
+            block: 1,
+            label: "D".into(),
+            workload: String::new(),
+            load: load.to_owned(),
+            stage: "load".into(),
+            message: "D ended".into(),
+            evidence: String::new(),
+            remedy: String::new(),
+        };
+        let words = "C failed 7 of 12,345 requests and did not show 15 of 20 changes; D has no measurement: D ended.";
+        assert_eq!(answer(std::slice::from_ref(&c), &[died("changing"), died("still")]).as_deref(), Some(words));
+        let other = ChangeRow { load: "other".to_owned(), ..a.clone() };
+        let words = answer(&[a, other], &[]).expect("a sentence");
+        assert!(words.starts_with("A ( under changing) and A ( under other) failed no request"), "{words}");
+        assert_eq!(answer(&[], &[died("changing")]), None);
+    }
+}
