@@ -1,7 +1,7 @@
 //! Loads in a simulated world that need what is private to this crate; all others are in `tests/it`.
 
 mod echo;
-#[path = "../../tests/common/script.rs"]
+#[path = "../tests/common/script.rs"]
 pub(crate) mod script;
 
 use weir_model::At;

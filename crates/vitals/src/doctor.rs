@@ -135,7 +135,7 @@ struct Case {
 }
 
 static RULES: LazyLock<BTreeMap<String, Rule>> =
-    LazyLock::new(|| toml::from_str(include_str!("checks.toml")).expect("a test reads it"));
+    LazyLock::new(|| toml::from_str(include_str!("doctor/checks.toml")).expect("a test reads it"));
 
 /// Judges a number, shown like this, by the rule of that name.
 fn judge(name: &str, value: Option<(f64, String)>) -> Check {

@@ -26,7 +26,7 @@ use crate::{InstallContext, InstallError, Installed, Progress, find};
 
 /// A product with these ways to be installed, that says `thing 1.2.3` to `--version`.
 fn product(installs: Vec<Install>) -> Product {
-    let toml = include_str!("../../../product/tests/thing.toml");
+    let toml = include_str!("../../product/tests/thing.toml");
     let mut product =
         Product::parse("thing", "thing.toml", toml, BTreeMap::new(), BTreeMap::new()).expect("it is right");
     program_of(&mut product).installs = installs;

@@ -25,7 +25,7 @@ const TICK_SIZE: f64 = 12.0;
 const WIDER: f64 = 1.12;
 
 /// How drawings look. The page has these rules with its own colours, which change in the dark.
-const STYLE: &str = include_str!("../../../assets/drawing.css");
+const STYLE: &str = include_str!("../../assets/drawing.css");
 
 /// Colours of a file, by the page's names for them.
 const COLOURS: [(&str, &str); 4] =

@@ -21,7 +21,7 @@ pub use install::{Demand, Order, ensure, failure, local, provide};
 
 /// Flags of `weir products`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = include_str!("../../../help/products.txt"))]
+#[command(after_help = include_str!("../../help/products.txt"))]
 pub struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -35,14 +35,14 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// List all products, and whether they are installed
-    #[command(after_help = include_str!("../../../help/products-list.txt"))]
+    #[command(after_help = include_str!("../../help/products-list.txt"))]
     List {
         /// How old each version is beside the newest that weir knows
         #[arg(long)]
         outdated: bool,
     },
     /// Show how to install a product, its profiles and the reasons for their settings
-    #[command(after_help = include_str!("../../../help/products-show.txt"))]
+    #[command(after_help = include_str!("../../help/products-show.txt"))]
     Show {
         /// The product's name (see `weir products list`)
         product: String,
@@ -54,7 +54,7 @@ enum Verb {
     /// Test what products do with HTTP, or with keys and values, and print a matrix
     Test(test::Args),
     /// Print the path of a product's binary
-    #[command(after_help = include_str!("../../../help/products-path.txt"))]
+    #[command(after_help = include_str!("../../help/products-path.txt"))]
     Path {
         /// The product's name (see `weir products list`)
         product: String,
