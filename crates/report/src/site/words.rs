@@ -110,6 +110,9 @@ pub(super) fn of_load(load: &Load, workload: &Workload) -> String {
     if !load.faults.is_empty() {
         parts.push("with faults".to_owned());
     }
+    if load.change_every.is_some() {
+        parts.push("with changes of the route".to_owned());
+    }
     parts.join(", ")
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use weir_model::change::ChangeOutcome;
 use weir_model::load::{ErrorKind, ErrorReason, LoadResult};
+use weir_model::metric::{Metric, Window};
 use weir_model::record::Measurement;
 use weir_model::suite::{Entry, Load, Workload};
 use weir_model::text::{count, counted, human_us, list};
@@ -88,7 +89,8 @@ fn row(run: &Run, workload: &Workload, load: &Load, entry: &Entry) -> Option<Cha
     }
     row.reason = reasons.first().map(|reason| reason.reason.clone()).unwrap_or_default();
     row.taken_s = median(&taken).map(|median| (median, taken.iter().copied().fold(0.0, f64::max)));
-    row.p99_us = median(&measured.iter().map(|(_, load)| load.latency.p99_us).collect::<Vec<_>>());
+    let p99 = |(_, load): &(&Measurement, &LoadResult)| Metric::P99.value(&Window::of_load(load));
+    row.p99_us = median(&measured.iter().filter_map(p99).collect::<Vec<_>>());
     (!measured.is_empty()).then_some(row)
 }
 
