@@ -5,19 +5,20 @@ use weir_model::load::ErrorKind;
 use weir_model::record::{Measurement, Severity, Verdict};
 use weir_world::scenario::{Disk, Scenario, product, suite};
 
-/// A thousand requests a second for five seconds, with a change each 500 ms: eight of them, the first after 750 ms.
-fn measured(fault: &str) -> Measurement {
-    measured_on(1, fault)
-}
-
-/// The same on so many hosts, each with a clock of its own.
-fn measured_on(hosts: usize, fault: &str) -> Measurement {
+/// A thousand requests a second for five seconds, with a change each 500 ms: eight of them, the first after 750 ms. On so many hosts,
+/// each with a clock of its own. Returns also the report.
+fn run_on(hosts: usize, fault: &str) -> (Measurement, String) {
     let folder = tempfile::tempdir().unwrap();
     let scenario = Scenario::new(1, hosts, folder.path(), &[("simulated", product(fault, 50, 2))], Disk::sound());
     let head = "title = \"Changes\"\nblocks = 1\nseed = 1\nproducts = [\"simulated\"]\nprofile = \"tuned\"";
     let load = "kind = \"open\"\nrate = 1000\nconnections = 64\nwarmup = \"500ms\"\nduration = \"5s\"\nchange_every = \"500ms\"";
     scenario.run(&suite(head, "origins = 2", load)).unwrap();
-    scenario.measured().remove(0)
+    let report = std::fs::read_to_string(scenario.draw().unwrap().join("report.md")).unwrap();
+    (scenario.measured().remove(0), report)
+}
+
+fn measured(fault: &str) -> Measurement {
+    run_on(1, fault).0
 }
 
 /// What is more than a note: the unequal times of the two origins are one.
@@ -56,7 +57,7 @@ fn changes_are_made_at_their_times_and_taken_at_once() {
 #[test]
 fn a_change_that_is_taken_later_is_seen_later() {
     for hosts in [1, 3] {
-        let measured = measured_on(hosts, "reload=20");
+        let measured = run_on(hosts, "reload=20").0;
         assert_eq!((measured.error.as_ref(), warnings(&measured)), (None, Vec::new()));
         let taken = taken_ms(&measured);
         assert!(taken.len() == 8 && taken.iter().all(|ms| (20..=21).contains(ms)), "{taken:?}");
@@ -65,12 +66,18 @@ fn a_change_that_is_taken_later_is_seen_later() {
 
 #[test]
 fn requests_that_are_dropped_at_a_change_are_counted() {
-    let measured = measured("reload-drop=3");
+    let (measured, report) = run_on(1, "reload-drop=3");
     assert_eq!(measured.error, None);
     let load = measured.load.as_ref().unwrap();
     assert_eq!(load.window.errors, [(ErrorKind::Reset, 24)].into());
     assert_eq!(warnings(&measured), ["while the route changed, 24 requests of 5000 failed (reset 24)"]);
     assert_eq!(measured.verdict, Verdict::Suspect);
+    assert!(
+        report.contains("Simulated failed 24 of 5,000 requests. Until every response showed a change it took"),
+        "{report}"
+    );
+    let table = report.split("A route that changes under load").nth(1).expect("its table");
+    assert!(table.contains("| Simulated | 24 | 24 |"), "{table}");
 }
 
 #[test]
