@@ -1,10 +1,8 @@
 //! What clients saw of routes that changed: a row for each product, workload and load, and a sentence.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 use weir_model::change::ChangeOutcome;
-use weir_model::load::{ErrorKind, ErrorReason, LoadResult};
+use weir_model::load::{ErrorKind, LoadResult};
 use weir_model::metric::{Metric, Window};
 use weir_model::record::Measurement;
 use weir_model::suite::{Entry, Load, Workload};
@@ -13,6 +11,9 @@ use weir_stats::median;
 
 use super::FailedTrial;
 use crate::run::{Run, displayed};
+
+/// How requests fail whose connection ends under them.
+const CUT: [ErrorKind; 4] = [ErrorKind::Reset, ErrorKind::ClosedEarly, ErrorKind::Truncated, ErrorKind::StreamReset];
 
 /// One product under one workload and load. Counts are sums over its trials, memory and processes those of the last.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -33,10 +34,12 @@ pub struct ChangeRow {
     pub taken_s: Option<(f64, f64)>,
     /// Requests that became due.
     pub due: u64,
-    /// Requests without a successful response, by kind.
-    pub errors: BTreeMap<ErrorKind, u64>,
-    /// The first words about them, where there are any.
-    pub reason: String,
+    /// Requests without a successful response.
+    pub failed: u64,
+    /// Of these, those whose connection ended under them.
+    pub cut: u64,
+    /// Why they failed, by kind, with the words of each trial where there are any.
+    pub why: String,
     /// Connections that the product closed, with a request in flight or without.
     pub closed: u64,
     /// The 99th percentile of latency over the whole window, the median of the trials, µs.
@@ -70,7 +73,7 @@ fn row(run: &Run, workload: &Workload, load: &Load, entry: &Entry) -> Option<Cha
         label: run.label_of(entry),
         ..ChangeRow::default()
     };
-    let (mut taken, mut reasons) = (Vec::new(), Vec::new());
+    let (mut taken, mut why) = (Vec::new(), Vec::new());
     for (measurement, load) in &measured {
         let changes = measurement.changes.as_ref()?;
         for outcome in changes.outcomes(load) {
@@ -83,28 +86,16 @@ fn row(run: &Run, workload: &Workload, load: &Load, entry: &Entry) -> Option<Cha
         }
         row.due += load.window.due;
         row.closed += load.window.closed_by_peer;
-        load.window.errors.iter().for_each(|(kind, n)| *row.errors.entry(*kind).or_default() += n);
-        ErrorReason::add(&mut reasons, &load.reasons);
+        row.failed += load.window.error_count();
+        row.cut += CUT.iter().filter_map(|kind| load.window.errors.get(kind)).sum::<u64>();
+        why.extend((!load.window.errors.is_empty()).then(|| load.list_errors(&load.window.errors)));
         (row.memory_bytes, row.processes) = (changes.memory_bytes, changes.processes);
     }
-    row.reason = reasons.first().map(|reason| reason.reason.clone()).unwrap_or_default();
+    row.why = why.join("; ");
     row.taken_s = median(&taken).map(|median| (median, taken.iter().copied().fold(0.0, f64::max)));
     let p99 = |(_, load): &(&Measurement, &LoadResult)| Metric::P99.value(&Window::of_load(load));
     row.p99_us = median(&measured.iter().filter_map(p99).collect::<Vec<_>>());
     (!measured.is_empty()).then_some(row)
-}
-
-impl ChangeRow {
-    /// Requests without a successful response.
-    pub fn failed(&self) -> u64 {
-        self.errors.values().sum()
-    }
-
-    /// Of these, those whose connection ended under them.
-    pub fn cut(&self) -> u64 {
-        let cut = [ErrorKind::Reset, ErrorKind::ClosedEarly, ErrorKind::Truncated, ErrorKind::StreamReset];
-        cut.iter().filter_map(|kind| self.errors.get(kind)).sum()
-    }
 }
 
 /// Which products failed requests while their routes changed, and how long until a change was everywhere; `None` where no route changed.
@@ -114,14 +105,14 @@ pub(super) fn answer(rows: &[ChangeRow], errors: &[FailedTrial]) -> Option<Strin
         let several = rows.iter().any(|other| (&other.workload, &other.load) != (&row.workload, &row.load));
         if several { format!("{} ({} under {})", row.label, row.workload, row.load) } else { row.label.clone() }
     };
-    let is_clean = |row: &&ChangeRow| row.failed() == 0 && row.skipped + row.lost == 0;
+    let is_clean = |row: &&ChangeRow| row.failed == 0 && row.skipped + row.lost == 0;
     let clean: Vec<String> = rows.iter().filter(is_clean).map(named).collect();
     let mut words = Vec::new();
     if !clean.is_empty() {
         words.push(format!("{} failed no request over {}", list(&clean), counted(changes as u64, "change")));
     }
     for row in rows.iter().filter(|row| !is_clean(row)) {
-        let mut what = vec![format!("failed {} of {}", count(row.failed()), counted(row.due, "request"))];
+        let mut what = vec![format!("failed {} of {}", count(row.failed), counted(row.due, "request"))];
         if row.skipped + row.lost > 0 {
             what.push(format!("did not show {} of {}", row.skipped + row.lost, counted(row.changes as u64, "change")));
         }
@@ -153,12 +144,7 @@ mod tests {
             ..ChangeRow::default()
         };
         let (a, b) = (row("A", Some((0.0123, 0.1))), row("B", Some((0.25, 0.5))));
-        let c = ChangeRow {
-            skipped: 15,
-            errors: [(ErrorKind::Reset, 3), (ErrorKind::Timeout, 4)].into(),
-            ..row("C", None)
-        };
-        assert_eq!((c.failed(), c.cut()), (7, 3));
+        let c = ChangeRow { skipped: 15, failed: 7, ..row("C", None) };
         let words = "A and B failed no request over 20 changes. Until every response showed a change it took 12.3 ms (A) and 250 ms (B) \
                      in the median.";
         assert_eq!(answer(&[a.clone(), b], &[]).as_deref(), Some(words));

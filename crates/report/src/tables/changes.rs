@@ -1,6 +1,5 @@
 //! The table of routes that changed: what clients saw of it.
 
-use weir_model::load::ErrorKind;
 use weir_model::text::{Unit, human_bytes};
 
 use super::{Cell, Column, RowKind, Table, TableOf};
@@ -16,10 +15,10 @@ pub fn changes(summary: &Summary) -> Option<Table> {
     if rows.iter().any(|row| (&row.workload, &row.load) != (&first.workload, &first.load)) {
         table.add(Column::text("Workload, load"), |row| format!("{}, {}", row.workload, row.load));
     }
-    table.add(Column::number("Failed", "requests"), |row| Cell::count(row.failed()));
+    table.add(Column::number("Failed", "requests"), |row| Cell::count(row.failed));
     let help =
         "Failed requests whose connection ended under them: reset, closed early, or in the middle of a response.";
-    table.add(Column::number("Cut", "requests").help(help).dispensable(2), |row| Cell::count(row.cut()));
+    table.add(Column::number("Cut", "requests").help(help).dispensable(2), |row| Cell::count(row.cut));
     let help = "From the time that weir began a change to the last response without it, the median of the changes.";
     table.add(Column::number("Taken, median", Unit::MILLIS.name).help(help), move |row| {
         millis(row.taken_s.map(|s| s.0))
@@ -41,11 +40,8 @@ pub fn changes(summary: &Summary) -> Option<Table> {
     });
     let help = "Processes in the first second of the window and in the last.";
     table.add(Column::text("Processes").help(help).dispensable(4), move |row| pair(row.processes, |n| n.to_string()));
-    table.add(Column::text("Why requests failed").dispensable(5), |row| match row.reason.as_str() {
-        "" => ErrorKind::listed(&row.errors),
-        reason => format!("{} ({reason})", ErrorKind::listed(&row.errors)),
-    });
-    let kind = |row: &ChangeRow| match row.failed() as usize + row.skipped + row.lost {
+    table.add(Column::text("Why requests failed").dispensable(5), |row| row.why.clone());
+    let kind = |row: &ChangeRow| match row.failed as usize + row.skipped + row.lost {
         0 => RowKind::Plain,
         _ => RowKind::Marked,
     };
