@@ -116,6 +116,14 @@ fn every_finding_says_what_was_reviewed() {
             with_ids(t, RequestIdCounts { of_another: 4_000, ..RequestIdCounts::default() }, (6_000, 0));
         }),
         ("forged IDs", |t| with_ids(t, RequestIdCounts { forged: 9_999, ..RequestIdCounts::default() }, (1, 0))),
+        ("requests that a filter refuses, and sends on", |t| {
+            t.refusal = Some(401);
+            t.load.total.statuses = [(200, 9_900), (401, 100)].into();
+            with_ids(t, RequestIdCounts { missing: 100, ..RequestIdCounts::default() }, (10_000, 0))
+        }),
+        ("a limit of rates that lets more pass", |t| {
+            (t.limit, t.refusal) = (Some(50), Some(429));
+        }),
         ("names taken from responses", |t| {
             with_ids(t, RequestIdCounts { missing: 10_000, ..RequestIdCounts::default() }, (10_000, 0))
         }),
@@ -334,6 +342,9 @@ fn every_file_is_a_check_that_is_listed() {
     let mut checks = 0;
     for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).expect("the folder") {
         let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            continue;
+        }
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
         if ["lib", "page", "wording", "checks"].contains(&name.as_str()) {
             continue;

@@ -122,10 +122,10 @@ fn an_unknown_variable_is_named_with_its_line() {
     assert_eq!(
         error_of(&product("a", text, &["{{ binary }}"])),
         "thing, profile p, t.j2:3: unknown variable `conections`\n  expected: \
-         binary, cert, cert_and_key, cert_pem, change, client_ca, client_certificates, connections, cores, dir, gateway, h2, h3, hosts, \
-         key, key_pem, key_type, listen_host, listen_port, listeners, origin_host, origin_port, origins, part_cores, path, \
-         paths, ports, profile, protocol, request_id_header, resumption, stream, streams, tls, \
-         tls12_suites, tls13_suites, tls_max, tls_min"
+         binary, cert, cert_and_key, cert_pem, change, client_ca, client_certificates, connections, consumers, cores, dir, gateway, \
+         h2, h3, hosts, key, key_pem, key_set, key_type, listen_host, listen_port, listeners, origin_host, origin_port, origins, part_cores, path, \
+         paths, ports, profile, protocol, public_key, request_id_header, resumption, secret, stream, streams, tls, \
+         tls12_suites, tls13_suites, tls_group, tls_max, tls_min"
     );
 }
 
