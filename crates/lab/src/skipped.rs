@@ -15,7 +15,7 @@ use weir_model::suite::{Entry, Suite, Workload};
 pub fn unsupported(suite: &Suite, products: &BTreeMap<String, Product>) -> Vec<Skipped> {
     let mut skipped = Vec::new();
     for workload in &suite.workloads {
-        for entry in &suite.entries {
+        for entry in suite.entries.iter().filter(|entry| workload.asks(&entry.product, &entry.profile)) {
             let Some(product) = products.get(&entry.product) else { continue };
             skipped.extend(why_not(suite, product, entry, workload).map(|why| Skipped {
                 product: entry.product.clone(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use weir_model::suite::{Entry, Workload};
-use weir_model::text::list;
+use weir_model::text::{list, unique};
 use weir_stats::{Estimate, paired_ratio};
 
 use super::rows::Cases;
@@ -22,7 +22,7 @@ pub struct PriceRow {
     pub load: String,
     /// The workload's title.
     pub title: String,
-    /// By the product's title, in the suite's order; products that cannot do it are missing.
+    /// Those of all products, in the suite's order; one that cannot do it has no numbers.
     pub prices: Vec<Price>,
 }
 
@@ -63,9 +63,13 @@ fn row(run: &Run, sections: &[Section], section: &Section, workload: &Workload) 
             cpu: ratio(Metric::Cpu),
         })
     };
-    let may = |cases: &&Cases<'_>| cases.entry.product != BASELINE && cases.ranked();
-    let prices: Vec<Price> = own.iter().filter(may).filter_map(price).collect();
-    (!prices.is_empty()).then(|| PriceRow {
+    let products = run.suite.entries.iter().map(|entry| entry.product.as_str()).filter(|product| *product != BASELINE);
+    let of = |product: &str| {
+        let found = own.iter().find(|cases| cases.entry.product == product && cases.ranked()).and_then(price);
+        found.unwrap_or_else(|| Price { product: run.title_of(product).to_owned(), rate: None, cpu: None })
+    };
+    let prices: Vec<Price> = unique(products).into_iter().map(of).collect();
+    prices.iter().any(|price| price.rate.is_some() || price.cpu.is_some()).then(|| PriceRow {
         workload: section.workload.clone(),
         load: section.load.clone(),
         title: section.workload_title.clone(),
@@ -73,11 +77,11 @@ fn row(run: &Run, sections: &[Section], section: &Section, workload: &Workload) 
     })
 }
 
-/// The highest price of each product, in requests a second, the highest of all first; `None` where nothing has a price.
+/// The highest price of each product, in requests a second, the highest of all first; `None` where nothing costs any.
 pub(super) fn answer(rows: &[PriceRow]) -> Option<String> {
     let mut most: BTreeMap<&str, (f64, &str)> = BTreeMap::new();
     for (row, price) in rows.iter().flat_map(|row| row.prices.iter().map(move |price| (row, price))) {
-        let Some(rate) = price.rate else { continue };
+        let Some(rate) = price.rate.filter(|rate| rate.value < 1.0) else { continue };
         let highest = most.entry(&price.product).or_insert((rate.value, &row.title));
         if rate.value < highest.0 {
             *highest = (rate.value, &row.title);
@@ -115,7 +119,7 @@ mod tests {
         let rows = [
             row("a log", vec![price("A", 0.93), price("B", 0.81)]),
             row("JWT", vec![price("A", 0.42)]),
-            row("routes", vec![price("B", 1.04)]),
+            row("routes", vec![price("B", 1.04), price("C", 1.01)]),
         ];
         let says =
             "Of its requests a second, A pays most for \u{201c}JWT\u{201d} (58 %), B for \u{201c}a log\u{201d} (19 %).";
