@@ -86,9 +86,9 @@ pub fn check_not_empty(suite: &Suite, skipped: &[Skipped]) -> Result<(), InputEr
 mod tests {
     use super::*;
     use crate::fixture;
-    use weir_model::gateway::{Balance, Gateway};
+    use weir_model::gateway::{Balance, Filter, Gateway};
     use weir_model::product::Profile;
-    use weir_model::suite::Protocol;
+    use weir_model::suite::{EntryPattern, Protocol};
 
     fn product(name: &str, kind: ProductKind, speaks: &[Protocol], tuned: Option<&[Protocol]>) -> (String, Product) {
         let profile = Profile { name: "tuned".into(), speaks: tuned.map(<[_]>::to_vec), ..Profile::default() };
@@ -146,6 +146,18 @@ mod tests {
         assert_eq!(of(&[Feature::Pool, Feature::RoundRobin], false), [sentence("least-connections")]);
         assert_eq!(of(&[Feature::Pool, Feature::LeastConnections], false), [""; 0]);
         assert_eq!(of(&[], true), [""; 0], "a store has no origin");
+    }
+
+    #[test]
+    fn the_direct_path_has_no_filter_and_what_is_not_asked_is_not_skipped() {
+        let mut suite = suite();
+        suite.workloads[0].gateway = Gateway { filter: Some(Filter::KeyAuth), ..Gateway::default() };
+        let why = "has no key-auth: there is nothing between client and origin: left out of w0";
+        let sentences = |suite: &Suite| Skipped::sentences(&unsupported(suite, &products()));
+        let p0 = format!("p0 (tuned) {why}");
+        assert!(sentences(&suite).contains(&p0), "{:?}", sentences(&suite));
+        suite.workloads[0].products = Some(vec![EntryPattern::of("*:stock")]);
+        assert!(!sentences(&suite).iter().any(|sentence| sentence.contains("key-auth")));
     }
 
     #[test]
