@@ -5,17 +5,23 @@ use weir_model::text::full_rate;
 
 use super::{Evidence, finding};
 
-/// A rate may differ from the limit by this share: products count in steps of up to 50 ms, and let a tenth of a second's requests pass at
-/// once.
+/// A rate may differ from the limit by this share. Products count in steps of up to 50 ms, and weir's files let a tenth of a second's
+/// requests pass at once.
 const DIFFERS: f64 = 0.1;
+
+/// The shortest window that is judged, seconds: products count over a second.
+const SHORTEST_S: f64 = 2.0;
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let (limit, window) = (f64::from(e.limit?), &e.load.window);
+    if e.load.window_s < SHORTEST_S {
+        return None;
+    }
     let refused = e.refusal.and_then(|status| window.statuses.get(&status)).copied().unwrap_or_default();
     let all: u64 = window.statuses.values().sum();
     let a_second = |count: u64| count as f64 / e.load.window_s;
     let (passed, asked) = (a_second(all - refused), a_second(all));
-    // What may pass: no more than is asked for.
+    // No more can pass than is asked for.
     let right = asked.min(limit);
     if passed <= right * (1.0 + DIFFERS) && passed >= right * (1.0 - DIFFERS) {
         return None;
@@ -48,5 +54,8 @@ mod tests {
         assert!(message(1_000, 1_000, 3_000).is_some(), "too little");
         assert_eq!(message(10_000, 4_000, 0), None, "it is not met");
         assert!(message(10_000, 3_000, 1_000).is_some(), "it is not met, and refuses");
+        let mut short = good();
+        (short.limit, short.refusal, short.load.window_s) = (Some(10), Some(429), 1.9);
+        assert_eq!(short.check(super::check), None, "a window of fewer than two of the product's");
     }
 }

@@ -122,7 +122,7 @@ fn every_finding_says_what_was_reviewed() {
             with_ids(t, RequestIdCounts { missing: 100, ..RequestIdCounts::default() }, (10_000, 0))
         }),
         ("a limit of rates that lets more pass", |t| {
-            (t.limit, t.refusal) = (Some(50), Some(429));
+            (t.limit, t.refusal, t.load.window_s) = (Some(50), Some(429), 2.0);
         }),
         ("names taken from responses", |t| {
             with_ids(t, RequestIdCounts { missing: 10_000, ..RequestIdCounts::default() }, (10_000, 0))
