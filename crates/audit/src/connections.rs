@@ -10,7 +10,7 @@ const REQUESTS_PER_RECONNECT: u64 = 100;
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let total = &e.load.total;
     // A filter may close the connection of a request that it refuses: one with a body that is too long.
-    let extra = total.connections.saturating_sub(u64::from(e.connections) + e.refused_by_filter());
+    let extra = total.connections.saturating_sub(u64::from(e.connections) + e.refused_by_filter(total));
     if e.close || extra == 0 || total.sent / extra >= REQUESTS_PER_RECONNECT {
         return None;
     }

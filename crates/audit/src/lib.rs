@@ -70,7 +70,7 @@ use weir_model::Placement;
 use weir_model::change::ChangeRecord;
 use weir_model::counters::OriginCounters;
 use weir_model::gateway::AccessLog;
-use weir_model::load::{LoadResult, SearchResult};
+use weir_model::load::{Counts, LoadResult, SearchResult};
 use weir_model::owners::Owners;
 use weir_model::record::{Finding, HostRecord, ResourceSecond, Role, RoleUsage, Severity, Verdict};
 use weir_model::suite::{Protocol, Tls};
@@ -145,7 +145,7 @@ pub struct Evidence<'a> {
     pub waits_s: Option<f64>,
     /// Faults were provoked in the product meanwhile.
     pub faults: bool,
-    /// Changes of its route meanwhile; `None` where none was asked for.
+    /// The changes of its route during the load; `None`: the load makes none.
     pub changes: Option<&'a ChangeRecord>,
     /// Whether its requests may be repeated: GET, PUT and the like, not POST.
     pub idempotent: bool,
@@ -210,9 +210,9 @@ impl Evidence<'_> {
         refused.iter().filter(|(status, _)| Some(**status) != self.refusal).map(|(_, count)| count).sum()
     }
 
-    /// Requests of the client's whole life that the product's filter refused. None of them may reach the origin.
-    pub fn refused_by_filter(&self) -> u64 {
-        self.refusal.and_then(|status| self.load.total.statuses.get(&status)).copied().unwrap_or_default()
+    /// Requests that the product's filter refused. None of them may reach the origin.
+    pub fn refused_by_filter(&self, counts: &Counts) -> u64 {
+        self.refusal.and_then(|status| counts.statuses.get(&status)).copied().unwrap_or_default()
     }
 }
 
@@ -351,7 +351,7 @@ pub(crate) mod fixture {
 
     use super::*;
     use weir_model::Condition;
-    use weir_model::load::{Counts, Quantiles, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions};
+    use weir_model::load::{Quantiles, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions};
     use weir_model::record::{Environment, Link};
 
     /// A search that found 9,000/s.

@@ -22,7 +22,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
 
 /// Compares the sums alone.
 fn by_sum(e: &Evidence<'_>) -> Option<Finding> {
-    let sent = e.load.total.sent - e.refused_by_filter();
+    let sent = e.load.total.sent - e.refused_by_filter(&e.load.total);
     let (reached, unknown) = (e.origin?.requests, e.maybe_not_forwarded());
     let share = |n: u64| percent(n as f64, sent as f64);
     if reached + unknown < sent {

@@ -17,11 +17,10 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     if e.load.window_s < SHORTEST_S {
         return None;
     }
-    let refused = e.refusal.and_then(|status| window.statuses.get(&status)).copied().unwrap_or_default();
-    let all: u64 = window.statuses.values().sum();
+    let (refused, all) = (e.refused_by_filter(window), window.statuses.values().sum::<u64>());
     let a_second = |count: u64| count as f64 / e.load.window_s;
     let (passed, asked) = (a_second(all - refused), a_second(all));
-    // No more can pass than is asked for.
+    // A limit that is not met lets everything pass.
     let right = asked.min(limit);
     if passed <= right * (1.0 + DIFFERS) && passed >= right * (1.0 - DIFFERS) {
         return None;

@@ -9,7 +9,7 @@ use weir_model::InputError;
 use weir_model::gateway::Feature;
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::Skipped;
-use weir_model::suite::{Entry, Suite, Workload};
+use weir_model::suite::{Entry, Load, Suite, Workload};
 
 /// Every pair of entry and workload that the entry does not support.
 pub fn unsupported(suite: &Suite, products: &BTreeMap<String, Product>) -> Vec<Skipped> {
@@ -33,19 +33,20 @@ fn why_not(suite: &Suite, product: &Product, entry: &Entry, workload: &Workload)
     if !product.spoken_under(&entry.profile).contains(&protocol) {
         return Some(format!("does not speak {}", protocol.as_str()));
     }
-    let features = product.features_under(&entry.profile);
-    let loads = suite.loads.iter().filter(|load| workload.loads.as_ref().is_none_or(|own| own.contains(&load.name)));
-    let changes = loads.filter_map(|load| load.change_every).next().map(|_| Feature::Reload);
-    let needs = workload.needs().into_iter().chain(changes);
     if let (ProductKind::Direct, Some(filter)) = (&product.kind, workload.gateway.filter) {
         return Some(format!("has no {}: there is nothing between client and origin", Feature::from(filter).as_str()));
     }
-    let lacks: Vec<&str> = needs.filter(|need| !features.contains(need)).map(Feature::as_str).collect();
+    let runs = |load: &&Load| workload.runs(&load.name, &entry.product, &entry.profile);
+    let changes = suite.loads.iter().filter(runs).any(|load| load.change_every.is_some());
     // What others have started is as they have made it, and a store has no origin.
-    if changes.is_some() && (product.store || !matches!(product.kind, ProductKind::Proxy(_))) {
+    let has_files = matches!(product.kind, ProductKind::Proxy(_)) && !product.store;
+    if changes && !has_files {
         return Some("has no route in weir's files that could change".to_owned());
     }
-    if matches!(product.kind, ProductKind::Proxy(_)) && !product.store && !lacks.is_empty() {
+    let features = product.features_under(&entry.profile);
+    let needs = workload.needs().into_iter().chain(changes.then_some(Feature::Reload));
+    let lacks: Vec<&str> = needs.filter(|need| !features.contains(need)).map(Feature::as_str).collect();
+    if has_files && !lacks.is_empty() {
         return Some(format!("cannot do {} with weir's files", lacks.join(", ")));
     }
     // A product that is the origin has one configuration, without TLS.

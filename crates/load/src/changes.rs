@@ -1,12 +1,12 @@
-//! Watches which change of the product's route each response shows, by its number in a header: for each number, when the first and the last
-//! came. `protocol` hands over the headers of a response where it should have one; `result` adds what the workers saw. It does not know
+//! Watches the changes of the product's route by their numbers in a header of responses: for each number, the time of the first and of the last
+//! response. `protocol` hands over the headers of a response where it should have one; `result` adds what the workers saw. It does not know
 //! when changes were made.
 
 use weir_model::change::{CHANGE_HEADER, ChangeSeen};
 
 use crate::clock::to_secs;
 
-/// What one worker saw of each number.
+/// The responses that one worker saw, by number.
 #[derive(Debug, Clone)]
 pub(crate) struct ChangeWatch(Box<[Seen]>);
 
@@ -37,7 +37,7 @@ impl ChangeWatch {
         true
     }
 
-    /// What all workers saw. `window`: its start, from which times count.
+    /// The sum over all workers. `window`: its start, from which times count.
     pub(crate) fn result<'a>(watches: impl Iterator<Item = &'a ChangeWatch>, window: u64) -> Vec<ChangeSeen> {
         let mut sum = Vec::new();
         let at_s = |at: u64| to_secs(at.saturating_sub(window));

@@ -38,38 +38,45 @@ fn key(consumer: usize) -> String {
     format!("key-{consumer}")
 }
 
-/// The header with a key, and its values: one for each consumer. Filters without consumers have none.
-pub fn credentials(filter: Filter) -> Option<(&'static str, Vec<String>)> {
-    let each = |value: &dyn Fn(usize) -> String| (0..CONSUMERS).map(value).collect();
-    let authorization = |value: &dyn Fn(usize) -> String| Some(("authorization", each(value)));
+/// The header in which requests have a consumer's key; `None`: the filter has no consumers.
+pub fn credential_header(filter: Filter) -> Option<&'static str> {
     match filter {
-        Filter::BasicAuth => authorization(&|consumer| basic(consumer, &key(consumer))),
-        Filter::KeyAuth => Some(("apikey", each(&key))),
-        Filter::JwtHs256 | Filter::JwtRs256 => authorization(&|consumer| bearer(&token(filter, consumer))),
-        Filter::ExternalAuth => authorization(&|consumer| format!("{AUTHORIZED}{consumer}")),
+        Filter::KeyAuth => Some("apikey"),
+        Filter::BasicAuth | Filter::JwtHs256 | Filter::JwtRs256 | Filter::ExternalAuth => Some("authorization"),
         Filter::Headers | Filter::Rewrite | Filter::RateLimit | Filter::BodyLimit => None,
+    }
+}
+
+/// The value of that header for a consumer; empty without consumers.
+pub fn credential(filter: Filter, consumer: usize) -> String {
+    match filter {
+        Filter::BasicAuth => basic(consumer, &key(consumer)),
+        Filter::KeyAuth => key(consumer),
+        Filter::JwtHs256 | Filter::JwtRs256 => bearer(&token(filter, consumer)),
+        Filter::ExternalAuth => format!("{AUTHORIZED}{consumer}"),
+        Filter::Headers | Filter::Rewrite | Filter::RateLimit | Filter::BodyLimit => String::new(),
     }
 }
 
 /// A request that the filter has to refuse, made of one that may pass; `None`: it refuses nothing by itself.
 pub fn refused_request(filter: Filter, request: &Request) -> Option<Request> {
     let mut refused = request.clone();
-    let (name, value) = match filter {
-        Filter::BasicAuth => ("authorization", basic(0, "wrong")),
-        Filter::KeyAuth => ("apikey", "wrong".to_owned()),
+    if filter == Filter::BodyLimit {
+        refused.body = vec![b'x'; LONGEST_BODY + 1];
+        return Some(refused);
+    }
+    let name = credential_header(filter)?;
+    let value = match filter {
+        Filter::BasicAuth => basic(0, "wrong"),
         // The token of one consumer with the signature of another's.
         Filter::JwtHs256 | Filter::JwtRs256 => {
             let (own, other) = (token(filter, 0), token(filter, 1));
             let claims = own.rsplit_once('.').map_or("", |(claims, _)| claims);
             let signature = other.rsplit_once('.').map_or("", |(_, signature)| signature);
-            ("authorization", bearer(&format!("{claims}.{signature}")))
+            bearer(&format!("{claims}.{signature}"))
         }
-        Filter::ExternalAuth => ("authorization", bearer("wrong")),
-        Filter::BodyLimit => {
-            refused.body = vec![b'x'; LONGEST_BODY + 1];
-            return Some(refused);
-        }
-        Filter::Headers | Filter::Rewrite | Filter::RateLimit => return None,
+        Filter::ExternalAuth => bearer("wrong"),
+        _ => "wrong".to_owned(),
     };
     refused.headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
     refused.headers.push((name.to_owned(), value));
@@ -132,7 +139,9 @@ pub struct Consumer {
 impl Consumers {
     /// Those of a filter.
     pub fn of(filter: Option<Filter>) -> Consumers {
-        let Some(filter) = filter.filter(|filter| credentials(*filter).is_some()) else { return Consumers::default() };
+        let Some(filter) = filter.filter(|filter| credential_header(*filter).is_some()) else {
+            return Consumers::default();
+        };
         let consumer = |nth: usize| {
             let sha1 = digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, key(nth).as_bytes());
             Consumer { name: format!("consumer-{nth}"), key: key(nth), sha1: BASE64_STANDARD.encode(sha1) }
@@ -188,7 +197,8 @@ mod tests {
                     _ => public.verify(&RSA_PKCS1_2048_8192_SHA256, signed.as_bytes(), &signature).is_ok(),
                 }
             };
-            let (name, values) = credentials(filter).expect("keys");
+            let name = credential_header(filter).expect("consumers");
+            let values: Vec<String> = (0..CONSUMERS).map(|consumer| credential(filter, consumer)).collect();
             assert_eq!((name, values.len()), ("authorization", CONSUMERS));
             assert!(values.iter().all(|value| is_valid(value)), "{filter:?}");
             let right = Request { headers: vec![(name.to_owned(), values[3].clone())], ..Request::get("/") };
@@ -200,8 +210,8 @@ mod tests {
 
     #[test]
     fn users_have_passwords_and_keys() {
-        let (_, values) = credentials(Filter::BasicAuth).expect("keys");
-        assert_eq!(BASE64_STANDARD.decode(&values[7]["Basic ".len()..]).expect("base64"), b"consumer-7:key-7");
+        let value = credential(Filter::BasicAuth, 7);
+        assert_eq!(BASE64_STANDARD.decode(&value["Basic ".len()..]).expect("base64"), b"consumer-7:key-7");
         let of = Consumers::of(Some(Filter::BasicAuth));
         // printf key-0 | openssl sha1 -binary | base64
         assert_eq!((of.consumers[0].sha1.as_str(), of.consumers.len()), ("W8juV4TuWhyp4k3jpP+pIkZIP5s=", CONSUMERS));

@@ -21,7 +21,7 @@ use weir_model::keyvalue::KeyValue;
 use weir_model::suite::{Expect, Protocol, Request, Workload};
 
 use crate::client::{Network, WireProtocol};
-use crate::consumers::{credentials, refused_request};
+use crate::consumers::{credential, credential_header, refused_request};
 use crate::expiry::{self, TestKey};
 use crate::failure::Failure;
 use crate::http::Http;
@@ -169,8 +169,7 @@ impl Requester {
         let mut workload = Box::new(workload.clone());
         let filter = workload.gateway.filter;
         let refused = filter.and_then(|filter| refused_request(filter, &workload.request)).map(Box::new);
-        let key =
-            filter.and_then(credentials).and_then(|(name, values)| Some((name.to_owned(), values.into_iter().next()?)));
+        let key = filter.and_then(|filter| Some((credential_header(filter)?.to_owned(), credential(filter, 0))));
         workload.request.headers.extend(key);
         self.ask(&Query::Verify { workload, refused, to, origin, proxied }, to.timeout)
     }

@@ -70,7 +70,7 @@ impl Kinds {
         // Requests without an ID at the origin are some of the missing, or foreign.
         let unidentified = origin.requests.saturating_sub(ids.identified);
         let without_id = unidentified.min(missing);
-        let by_filter = e.refused_by_filter();
+        let by_filter = e.refused_by_filter(&e.load.total);
         let not_forwarded = (missing - without_id).saturating_sub(maybe + by_filter);
         let without = responses.missing.saturating_sub(e.refused_otherwise() + by_filter);
         let of_others = responses.count_of_another() + responses.forged;

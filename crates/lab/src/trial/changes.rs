@@ -49,7 +49,7 @@ impl Changes {
         make(running, stop, "load")
     }
 
-    /// What was changed; `None` where nothing was to be.
+    /// The changes that were made; `None`: the load makes none.
     pub fn end(self) -> Option<ChangeRecord> {
         (!self.due.is_empty()).then_some(self.record)
     }

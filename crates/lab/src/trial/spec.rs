@@ -12,7 +12,7 @@ use weir_model::suite::{Expect, LoadKind};
 
 use super::points::PointSpec;
 use super::{Trial, TrialSpec, client_folder};
-use weir_product::consumers::{credentials, refused_request};
+use weir_product::consumers::{CONSUMERS, credential, credential_header, refused_request};
 use weir_product::failure::Failure;
 
 /// Requests that a filter lets pass for each that it refuses.
@@ -43,7 +43,6 @@ pub fn load_spec(
         trial.spec.workload.sent_request(Some(trial.spec.load.timeout)),
         expected,
     );
-    let of_trial = trial.tls()?;
     let gateway = &trial.spec.workload.gateway;
     if let Some(path) = gateway.route_template(&trial.spec.workload.request.path) {
         plain.requests.iter_mut().for_each(|one| (one.template, one.request.path) = (true, path.clone()));
@@ -62,15 +61,15 @@ pub fn load_spec(
         Some(keyvalue) => RequestSpec::operations(&keyvalue.operations),
         None => plain.requests.clone(),
     };
+    let tls = protocol.is_tls().then(|| trial.tls()).transpose()?;
+    let tls = tls.map(|tls| tls.client_spec(protocol, &client_folder(context.hosts.client().as_ref(), trial.spec)));
     Ok(LoadSpec {
         requests,
         keyvalue,
         warmup_s: if kind.has_warmup() { trial.spec.load.warmup.as_secs_f64() } else { 0.0 },
         kind,
         protocol: LoadProtocol::of(protocol, trial.spec.load.streams),
-        tls: protocol
-            .is_tls()
-            .then(|| of_trial.client_spec(protocol, &client_folder(context.hosts.client().as_ref(), trial.spec))),
+        tls,
         request_ids: ids(trial),
         accept_encoding: trial.spec.workload.accept_encoding,
         stream: trial.spec.workload.stream.map(|kind| StreamSpec { kind, one_clock: context.hosts.one_clock() }),
@@ -102,7 +101,8 @@ fn add_filtered(plain: &mut LoadSpec, filter: Filter, seed: u64) {
             Some(RequestSpec { request, expect, weight: 1, ..one.clone() })
         })
         .collect();
-    if let Some((name, values)) = credentials(filter) {
+    if let Some(name) = credential_header(filter) {
+        let values = (0..CONSUMERS).map(|consumer| credential(filter, consumer)).collect();
         plain.feed = Feed::new(vec!["key".to_owned()], values).map(|table| table.in_order(FeedOrder::Random(seed)));
         for one in &mut plain.requests {
             one.template = true;
