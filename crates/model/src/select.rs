@@ -323,6 +323,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_written_of_a_part_of_a_suite_can_be_read() {
+        let mut part = suite();
+        part.workloads.truncate(1);
+        let read =
+            |part: &Suite| Suite::parse("quick.toml", &part.to_toml(), &catalogue()).map(|suite| suite.workloads);
+        let plain = part.workloads.clone();
+        for missing in ["plain", "plain:tuned"] {
+            part.workloads[0].baseline = Some(missing.to_owned());
+            assert_eq!(read(&part), Ok(plain.clone()), "its baseline does not run");
+        }
+    }
+
+    #[test]
     fn products_replace_the_suites_own() {
         let chosen = select(&["varnish", "haproxy", "nginx:stock"], &[], &[]).expect("valid");
         assert_eq!(entries(&chosen), ["varnish:tuned", "haproxy:stock", "nginx:stock"]);

@@ -154,13 +154,25 @@ impl Suite {
                 profile: None,
             },
             tls: self.tls,
-            workload: self.workloads.clone(),
+            workload: self.workloads.iter().map(|workload| self.written(workload)).collect(),
             load: self.loads.clone(),
             scale: self.scales.clone(),
             as_published: self.as_published.clone(),
         };
         // Every key is a text and every number fits: what could fail is a map whose keys are no texts.
         toml::to_string(&file).unwrap_or_else(|error| format!("# this suite cannot be written: {error}\n"))
+    }
+}
+
+impl Suite {
+    /// A workload as a file has it: without a baseline that is no part of the suite, as where only some of it runs.
+    fn written(&self, workload: &Workload) -> Workload {
+        let is_there = |(name, profile): &(&str, Option<&str>)| {
+            let has = |profile: &str| self.entries.iter().any(|entry| entry.profile == profile);
+            self.workload(name).is_some() && profile.is_none_or(has)
+        };
+        let baseline = workload.baseline.clone().filter(|_| workload.baseline().as_ref().is_some_and(is_there));
+        Workload { baseline, ..workload.clone() }
     }
 }
 
