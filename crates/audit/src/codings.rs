@@ -1,5 +1,6 @@
 //! Products that code the bodies of responses.
 
+use weir_model::gateway::Filter;
 use weir_model::load::CodedResponses;
 use weir_model::record::{COMPRESSES, Finding, Severity};
 
@@ -8,7 +9,16 @@ use super::{Evidence, finding, finding_with, percent};
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let codings = e.load.codings.as_ref().filter(|_| e.proxied)?;
     let responses: u64 = e.load.total.statuses.values().sum();
-    let Some((coding, coded)) = codings.iter().max_by_key(|(_, coded)| coded.responses) else {
+    let most = codings.iter().max_by_key(|(_, coded)| coded.responses);
+    if e.gateway.filter == Some(Filter::Compression) {
+        let came = most.map_or(0, |(_, coded)| coded.responses);
+        let message = format!(
+            "the product is to compress, and {} of {responses} responses came as they were",
+            responses - came.min(responses)
+        );
+        return (came < responses).then(|| finding("not-coded", Severity::Fatal, message)).flatten();
+    }
+    let Some((coding, coded)) = most else {
         let message = format!("requests accept coded responses, and none of {responses} came coded");
         return finding_with(
             "not-coded",
@@ -39,9 +49,10 @@ fn origin_codes(e: &Evidence<'_>, coded: &CodedResponses) -> bool {
 #[cfg(test)]
 pub(super) mod tests {
     use weir_model::coding::Coding;
+    use weir_model::gateway::Filter;
     use weir_model::load::CodedResponses;
 
-    use crate::fixture::{Trial, good};
+    use crate::fixture::{Trial, filtered, good};
 
     /// A trial whose responses came coded, so many of them.
     pub fn coded(responses: u64) -> Trial {
@@ -69,6 +80,17 @@ pub(super) mod tests {
         assert_eq!(trial.check(super::check), None);
         trial.has_counters = false;
         assert!(trial.check(super::check).is_some(), "nobody knows of an origin that codes");
+    }
+
+    #[test]
+    fn a_filter_that_compresses_has_to_do_it_always() {
+        let found = |responses| {
+            let trial = Trial { gateway: filtered(Filter::Compression, None), ..coded(responses) };
+            trial.check(super::check).map(|found| found.message)
+        };
+        assert_eq!(found(10_000), None);
+        let message = "the product is to compress, and 1 of 10000 responses came as they were";
+        assert_eq!(found(9_999).as_deref(), Some(message));
     }
 
     #[test]

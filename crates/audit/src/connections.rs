@@ -23,7 +23,8 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::fixture::good;
+    use crate::fixture::{filtered, good};
+    use weir_model::gateway::{Filter, Gateway};
 
     #[test]
     fn fires_only_when_reconnections_are_frequent() {
@@ -33,9 +34,9 @@ mod tests {
         trial.load.total.connections = 64 + 1_000;
         assert!(trial.check(super::check).is_some());
         trial.load.total.statuses = [(200, 9_010), (413, 990)].into();
-        trial.refusal = Some(413);
+        trial.gateway = filtered(Filter::BodyLimit, None);
         assert_eq!(trial.check(super::check), None, "it closes those of what it refuses");
-        trial.refusal = None;
+        trial.gateway = Gateway::default();
         assert!(trial.check(super::check).is_some());
         trial.close = true;
         assert_eq!(trial.check(super::check), None, "that is what the load asks for");

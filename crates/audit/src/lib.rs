@@ -69,7 +69,7 @@ use serde::Deserialize;
 use weir_model::Placement;
 use weir_model::change::ChangeRecord;
 use weir_model::counters::OriginCounters;
-use weir_model::gateway::AccessLog;
+use weir_model::gateway::{AccessLog, Filter, Gateway};
 use weir_model::load::{Counts, LoadResult, SearchResult};
 use weir_model::owners::Owners;
 use weir_model::record::{Finding, HostRecord, ResourceSecond, Role, RoleUsage, Severity, Verdict};
@@ -127,10 +127,8 @@ pub struct Evidence<'a> {
     pub replicates: bool,
     /// That product is to answer by itself, without the origin.
     pub by_product: bool,
-    /// The status with which that product's filter refuses requests; `None`: it has no such filter.
-    pub refusal: Option<u16>,
-    /// Requests a second that its filter lets pass; `None`: any rate.
-    pub limit: Option<u32>,
+    /// That product's pool, routes and filter.
+    pub gateway: &'a Gateway,
     /// What client and product spoke.
     pub protocol: Protocol,
     /// The TLS that the suite asks for.
@@ -207,12 +205,18 @@ impl Evidence<'_> {
     /// Requests of the client's whole life that were refused, but not by the product's filter.
     pub fn refused_otherwise(&self) -> u64 {
         let refused = self.load.total.refused_by_status();
-        refused.iter().filter(|(status, _)| Some(**status) != self.refusal).map(|(_, count)| count).sum()
+        let by_filter = self.refusal();
+        refused.iter().filter(|(status, _)| Some(**status) != by_filter).map(|(_, count)| count).sum()
     }
 
     /// Requests that the product's filter refused. None of them may reach the origin.
     pub fn refused_by_filter(&self, counts: &Counts) -> u64 {
-        self.refusal.and_then(|status| counts.statuses.get(&status)).copied().unwrap_or_default()
+        self.refusal().and_then(|status| counts.statuses.get(&status)).copied().unwrap_or_default()
+    }
+
+    /// The status with which the product's filter refuses requests.
+    fn refusal(&self) -> Option<u16> {
+        self.gateway.filter.and_then(Filter::refusal)
     }
 }
 
@@ -393,8 +397,7 @@ pub(crate) mod fixture {
         pub store: bool,
         pub replicates: bool,
         pub by_product: bool,
-        pub refusal: Option<u16>,
-        pub limit: Option<u32>,
+        pub gateway: Gateway,
         pub protocol: Protocol,
         pub tls: Tls,
         pub levelled: bool,
@@ -403,6 +406,11 @@ pub(crate) mod fixture {
         pub changes: Option<ChangeRecord>,
         pub not_idempotent: bool,
         pub waits_s: Option<f64>,
+    }
+
+    /// A product with a filter, and with a limit of its rate.
+    pub fn filtered(filter: Filter, limit: Option<u32>) -> Gateway {
+        Gateway { filter: Some(filter), limit, ..Gateway::default() }
     }
 
     impl Trial {
@@ -432,8 +440,7 @@ pub(crate) mod fixture {
                 store: self.store,
                 replicates: self.replicates,
                 by_product: self.by_product,
-                refusal: self.refusal,
-                limit: self.limit,
+                gateway: &self.gateway,
                 protocol: self.protocol,
                 tls: self.tls,
                 levelled: self.levelled,

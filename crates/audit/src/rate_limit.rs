@@ -13,7 +13,7 @@ const DIFFERS: f64 = 0.1;
 const SHORTEST_S: f64 = 2.0;
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
-    let (limit, window) = (f64::from(e.limit?), &e.load.window);
+    let (limit, window) = (f64::from(e.gateway.limit?), &e.load.window);
     if e.load.window_s < SHORTEST_S {
         return None;
     }
@@ -36,13 +36,14 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::fixture::good;
+    use crate::fixture::{filtered, good};
+    use weir_model::gateway::Filter;
 
     #[test]
     fn a_limit_that_lets_more_or_less_pass_is_seen() {
         let message = |limit: u32, passed: u64, refused: u64| {
             let mut trial = good();
-            (trial.limit, trial.refusal, trial.load.window_s) = (Some(limit), Some(429), 2.0);
+            (trial.gateway, trial.load.window_s) = (filtered(Filter::RateLimit, Some(limit)), 2.0);
             trial.load.window.statuses = [(200, passed), (429, refused)].into();
             trial.check(super::check).map(|finding| finding.message)
         };
@@ -54,7 +55,7 @@ mod tests {
         assert_eq!(message(10_000, 4_000, 0), None, "it is not met");
         assert!(message(10_000, 3_000, 1_000).is_some(), "it is not met, and refuses");
         let mut short = good();
-        (short.limit, short.refusal, short.load.window_s) = (Some(10), Some(429), 1.9);
+        (short.gateway, short.load.window_s) = (filtered(Filter::RateLimit, Some(10)), 1.9);
         assert_eq!(short.check(super::check), None, "a window of fewer than two of the product's");
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use weir_model::change::ChangeRecord;
 use weir_model::counters::{AddressCounters, ContentCounters, RequestIdCounters};
-use weir_model::gateway::AccessLog;
+use weir_model::gateway::{AccessLog, Filter};
 use weir_model::load::{
     ErrorKind, HeaderChange, HeaderSamples, Lateness, Quantiles, QuicResult, RequestIdCounts, SearchEnd, SearchLimit,
     SearchResult, Stalls, TlsResult,
@@ -16,7 +16,7 @@ use weir_model::record::{Finding, HostClock, Role, Severity, Warmup};
 use weir_model::speed::Change;
 use weir_model::suite::Protocol;
 
-use super::fixture::{Trial, good, search, three_hosts};
+use super::fixture::{Trial, filtered, good, search, three_hosts};
 use super::{
     RateIntent, affinity, bottleneck, clocks, codings, control, control_switched_off, cpu_speed, expiry, fairness,
     messages, never_steady, other_processes, quota, unexplained_work,
@@ -117,12 +117,12 @@ fn every_finding_says_what_was_reviewed() {
         }),
         ("forged IDs", |t| with_ids(t, RequestIdCounts { forged: 9_999, ..RequestIdCounts::default() }, (1, 0))),
         ("requests that a filter refuses, and sends on", |t| {
-            t.refusal = Some(401);
+            t.gateway = filtered(Filter::KeyAuth, None);
             t.load.total.statuses = [(200, 9_900), (401, 100)].into();
             with_ids(t, RequestIdCounts { missing: 100, ..RequestIdCounts::default() }, (10_000, 0))
         }),
         ("a limit of rates that lets more pass", |t| {
-            (t.limit, t.refusal, t.load.window_s) = (Some(50), Some(429), 2.0);
+            (t.gateway, t.load.window_s) = (filtered(Filter::RateLimit, Some(50)), 2.0);
         }),
         ("names taken from responses", |t| {
             with_ids(t, RequestIdCounts { missing: 10_000, ..RequestIdCounts::default() }, (10_000, 0))
@@ -237,6 +237,10 @@ fn every_finding_says_what_was_reviewed() {
         ("a connection a request upstream", |t| t.origin.connections_accepted = 9_000),
         ("a product that compresses", |t| *t = codings::tests::coded(9_999)),
         ("compression that was accepted, and came from nobody", |t| *t = codings::tests::coded(0)),
+        ("a filter that is to compress, and does not always", |t| {
+            *t = codings::tests::coded(9_999);
+            t.gateway = filtered(Filter::Compression, None);
+        }),
         ("an idle origin", |t| t.origin.addresses = pool(&[6_000, 0, 4_000])),
         ("a POST that was sent twice", |t| {
             with_ids(t, RequestIdCounts::default(), (10_000, 1));

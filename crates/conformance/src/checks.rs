@@ -27,6 +27,7 @@ pub mod post;
 pub mod reload;
 pub mod resources;
 pub mod slow;
+pub mod streams;
 pub mod tls;
 
 use super::cell::{Cell, word};

@@ -53,6 +53,8 @@ pub enum Reply {
     Keep(Vec<u8>),
     /// Sends this, and closes the connection.
     Close(Vec<u8>),
+    /// Sends each piece after a pause, and closes the connection.
+    Piecewise(Vec<(Duration, Vec<u8>)>),
     /// Waits until the peer closes the connection.
     Silence,
 }
@@ -141,7 +143,7 @@ fn serve(stream: &mut TcpStream, connection: usize, expects: &OnExpect, response
             match expects(&asked) {
                 Some(Reply::Keep(bytes)) => drop(stream.write_all(&bytes)),
                 Some(Reply::Close(bytes)) => return drop(stream.write_all(&bytes)),
-                Some(Reply::Silence) | None => {}
+                Some(Reply::Silence | Reply::Piecewise(_)) | None => {}
             }
         }
         if body(stream, &mut input, &mut asked).is_none() {
@@ -155,6 +157,14 @@ fn serve(stream: &mut TcpStream, connection: usize, expects: &OnExpect, response
             }
             Reply::Close(bytes) => {
                 let _ = stream.write_all(&bytes);
+                let _ = stream.shutdown(std::net::Shutdown::Write);
+                return drain(stream);
+            }
+            Reply::Piecewise(pieces) => {
+                for (pause, piece) in pieces {
+                    std::thread::sleep(pause);
+                    let _ = stream.write_all(&piece);
+                }
                 let _ = stream.shutdown(std::net::Shutdown::Write);
                 return drain(stream);
             }

@@ -129,6 +129,7 @@ impl<'a> RealTestbed<'a> {
             stream: None,
             targets: &["/"],
             gateway: &Gateway::default(),
+            upstream: self.protocol.upstream(),
             tls: None,
             request_id_header: None,
             faults: &[],

@@ -12,7 +12,7 @@ use super::cell::{Cell, either};
 use super::checks::keyvalue::{clients, servers, values};
 use super::checks::{
     back, chunked, errors, expect, get, gone, graceful, h3, head, headers_down, headers_up, http2, http10, keep_alive,
-    large_heads, no_body, path, pipelined, post, reload, resources, slow, tls,
+    large_heads, no_body, path, pipelined, post, reload, resources, slow, streams, tls,
 };
 use super::testbed::Testbed;
 
@@ -146,7 +146,7 @@ pub static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
 type Run = fn(&mut dyn Testbed) -> Result<Cell, Cell>;
 
 /// The functions of the checks.
-const RUNS: [(&str, Run); 44] = [
+const RUNS: [(&str, Run); 48] = [
     ("get", |bed| get::ask(bed)),
     ("head", head::run),
     ("post", post::run),
@@ -162,6 +162,10 @@ const RUNS: [(&str, Run); 44] = [
     ("pipelined", pipelined::run),
     ("keep-alive", keep_alive::run),
     ("slow-origin", |bed| slow::after(bed, "/delay/2s", slow::DELAY, slow::TIMEOUT)),
+    ("request-body", |bed| streams::request_body(bed)),
+    ("stream", |bed| streams::one_by_one(bed)),
+    ("websocket", |bed| streams::upgrade(bed)),
+    ("client-gone", |bed| streams::client_gone(bed, streams::GONE_WITHIN)),
     ("origin-gone", gone::run),
     ("origin-back", |bed| back::within(bed, back::WITHIN)),
     ("graceful-stop", |bed| graceful::within(bed, graceful::ENDS_WITHIN)),

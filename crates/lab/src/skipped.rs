@@ -9,7 +9,7 @@ use weir_model::InputError;
 use weir_model::gateway::Feature;
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::Skipped;
-use weir_model::suite::{Entry, Load, Suite, Workload};
+use weir_model::suite::{Entry, Load, Protocol, Suite, Workload};
 
 /// Every pair of entry and workload that the entry does not support.
 pub fn unsupported(suite: &Suite, products: &BTreeMap<String, Product>) -> Vec<Skipped> {
@@ -34,7 +34,7 @@ fn why_not(suite: &Suite, product: &Product, entry: &Entry, workload: &Workload)
         return Some(format!("does not speak {}", protocol.as_str()));
     }
     if let (ProductKind::Direct, Some(filter)) = (&product.kind, workload.gateway.filter) {
-        return Some(format!("has no {}: there is nothing between client and origin", Feature::from(filter).as_str()));
+        return Some(format!("has no {}: there is nothing between client and origin", filter.as_str()));
     }
     let runs = |load: &&Load| workload.runs(&load.name, &entry.product, &entry.profile);
     let changes = suite.loads.iter().filter(runs).any(|load| load.change_every.is_some());
@@ -54,6 +54,10 @@ fn why_not(suite: &Suite, product: &Product, entry: &Entry, workload: &Workload)
         Some(origin) if product.kind == ProductKind::Direct && protocol != workload.upstream() => Some(format!(
             "cannot speak {}, for the origin is {origin}, which speaks {}",
             protocol.as_str(),
+            workload.upstream().as_str()
+        )),
+        Some(origin) if has_files && workload.upstream() != Protocol::default() => Some(format!(
+            "is to speak {} to the origin, and the origin is {origin}, which speaks http/1.1",
             workload.upstream().as_str()
         )),
         _ => None,
@@ -89,7 +93,7 @@ mod tests {
     use crate::fixture;
     use weir_model::gateway::{Balance, Filter, Gateway};
     use weir_model::product::Profile;
-    use weir_model::suite::{EntryPattern, Protocol};
+    use weir_model::suite::EntryPattern;
 
     fn product(name: &str, kind: ProductKind, speaks: &[Protocol], tuned: Option<&[Protocol]>) -> (String, Product) {
         let profile = Profile { name: "tuned".into(), speaks: tuned.map(<[_]>::to_vec), ..Profile::default() };

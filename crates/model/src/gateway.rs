@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use crate::keyvalue::KeyChoice;
+use crate::protocol::{Application, Protocol};
+use crate::suite::Request;
+use crate::text::one_of;
 
 /// What a product's files can do beyond sending each request on to one origin.
 #[derive(
@@ -27,6 +30,12 @@ pub enum Feature {
     Failover,
     /// Thousands of routes by the beginning of the path.
     Routes,
+    /// Thousands of routes by the host.
+    HostRoutes,
+    /// TLS to the origin.
+    UpstreamTls,
+    /// HTTP/2 to the origin.
+    UpstreamHttp2,
     /// gRPC, with HTTP/2 to the origin.
     Grpc,
     /// Upgrades of HTTP/1.1 to WebSocket.
@@ -35,26 +44,12 @@ pub enum Feature {
     #[serde(rename = "x25519mlkem768")]
     #[strum(serialize = "x25519mlkem768")]
     X25519Mlkem768,
-    /// [`Filter::Headers`].
-    Headers,
-    /// [`Filter::Rewrite`].
-    Rewrite,
-    /// [`Filter::BasicAuth`].
-    BasicAuth,
-    /// [`Filter::KeyAuth`].
-    KeyAuth,
-    /// [`Filter::JwtHs256`].
-    JwtHs256,
-    /// [`Filter::JwtRs256`].
-    JwtRs256,
-    /// [`Filter::ExternalAuth`].
-    ExternalAuth,
-    /// [`Filter::RateLimit`].
-    RateLimit,
-    /// [`Filter::BodyLimit`].
-    BodyLimit,
     /// A route that changes while it is used: `change` in templates.
     Reload,
+    /// A filter.
+    #[serde(untagged)]
+    #[strum(transparent)]
+    Filter(Filter),
 }
 
 impl Feature {
@@ -65,8 +60,11 @@ impl Feature {
 }
 
 /// A task of a gateway for each request, in addition to sending it on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Filter {
     /// Adds the header `x-gateway: weir` to requests and responses, and removes `x-internal` from responses.
     Headers,
@@ -86,34 +84,25 @@ pub enum Filter {
     RateLimit,
     /// Lets bodies of at most 16 KiB pass.
     BodyLimit,
+    /// Codes responses with gzip, for requests that accept it.
+    Compression,
 }
 
 impl Filter {
+    /// The name used in files.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
     /// The status by which a product refuses what the filter does not let pass; `None`: it refuses nothing.
     pub fn refusal(self) -> Option<u16> {
         match self {
-            Filter::Headers | Filter::Rewrite => None,
+            Filter::Headers | Filter::Rewrite | Filter::Compression => None,
             Filter::BasicAuth | Filter::KeyAuth | Filter::JwtHs256 | Filter::JwtRs256 | Filter::ExternalAuth => {
                 Some(401)
             }
             Filter::RateLimit => Some(429),
             Filter::BodyLimit => Some(413),
-        }
-    }
-}
-
-impl From<Filter> for Feature {
-    fn from(filter: Filter) -> Feature {
-        match filter {
-            Filter::Headers => Feature::Headers,
-            Filter::Rewrite => Feature::Rewrite,
-            Filter::BasicAuth => Feature::BasicAuth,
-            Filter::KeyAuth => Feature::KeyAuth,
-            Filter::JwtHs256 => Feature::JwtHs256,
-            Filter::JwtRs256 => Feature::JwtRs256,
-            Filter::ExternalAuth => Feature::ExternalAuth,
-            Filter::RateLimit => Feature::RateLimit,
-            Filter::BodyLimit => Feature::BodyLimit,
         }
     }
 }
@@ -155,6 +144,17 @@ impl From<Balance> for Feature {
     }
 }
 
+/// The part of a request that decides on its route.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RouteKey {
+    /// The beginning of the path.
+    #[default]
+    Path,
+    /// The host.
+    Host,
+}
+
 /// What a workload asks of a product, beside sending requests on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -165,9 +165,12 @@ pub struct Gateway {
     /// the product does it by itself.
     pub failover: bool,
     /// So many routes by the beginning of the path, `/r/0/` and on, all to the same origins; any other path is 404. The workload's path
-    /// begins with `/r/0/`, and each request takes a route of its own. Left out, one route for all paths.
+    /// begins with `/r/0/`, and each request takes a route of its own. Left out, one route for all.
     #[schemars(range(min = 1, max = 5000), extend("x-weir-wanted" = "a whole number from 1 to 5000"))]
     pub routes: Option<u32>,
+    /// The part of a request that decides on its route: `path`, or `host`, which is `r0.test` and on, while all paths are alike. Left out, the
+    /// path.
+    pub route_by: Option<RouteKey>,
     /// How requests choose a route: `uniform` or `zipf:S`. Left out, uniform.
     #[schemars(with = "Option<String>")]
     pub route_choice: Option<KeyChoice>,
@@ -177,10 +180,16 @@ pub struct Gateway {
     /// Requests a second that the filter `rate-limit` lets pass, of all clients together.
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub limit: Option<u32>,
+    /// The protocol between product and origin. Left out, `http/1.1`, and `h2c` for gRPC. The certificate of the origin is the run's, and
+    /// products do not verify it.
+    pub upstream: Option<Protocol>,
 }
 
 /// The beginning of the path of a workload with routes.
 pub const FIRST_ROUTE: &str = "/r/0/";
+
+/// The host of the first route, if hosts decide on routes.
+const FIRST_HOST: &str = "r0.test";
 
 /// Rows of a table of routes for each route, where some are more frequent than others.
 const ROWS_A_ROUTE: f64 = 10.0;
@@ -190,15 +199,34 @@ impl Gateway {
     pub fn needs(&self, origins: u32) -> Vec<Feature> {
         let pool = (origins > 1).then_some(Feature::Pool);
         let failover = self.failover.then_some(Feature::Failover);
-        let routes = self.routes.map(|_| Feature::Routes);
-        let filter = self.filter.map(Feature::from);
-        pool.into_iter().chain(self.balance.map(Feature::from)).chain(failover).chain(routes).chain(filter).collect()
+        let routes = self.routes.map(|_| match self.route_by.unwrap_or_default() {
+            RouteKey::Path => Feature::Routes,
+            RouteKey::Host => Feature::HostRoutes,
+        });
+        let filter = self.filter.map(Feature::Filter);
+        let tls = self.upstream.filter(|upstream| upstream.is_tls()).map(|_| Feature::UpstreamTls);
+        let http2 = self.upstream.filter(|upstream| upstream.application() == Application::Http2);
+        let http2 = http2.map(|_| Feature::UpstreamHttp2);
+        let rest = [failover, routes, filter, tls, http2].into_iter().flatten();
+        pool.into_iter().chain(self.balance.map(Feature::from)).chain(rest).collect()
     }
 
-    /// The path of requests as a template, whose field `route` is a column of [`Gateway::route_table`]; `None` without routes.
-    pub fn route_template(&self, path: &str) -> Option<String> {
-        self.routes?;
-        Some(format!("/r/{{{{route}}}}/{}", path.strip_prefix(FIRST_ROUTE)?))
+    /// The host of the first route, if hosts decide on routes.
+    pub fn first_host(&self) -> Option<&'static str> {
+        self.routes.filter(|_| self.route_by == Some(RouteKey::Host)).map(|_| FIRST_HOST)
+    }
+
+    /// Makes the request of the first route one that takes a route of its own: the field `route` of its path or host is a column of
+    /// [`Gateway::route_table`]. Returns whether it does: there may be no routes, or the path may be that of none.
+    pub fn spread_over_routes(&self, request: &mut Request) -> bool {
+        let place = match self.routes.map(|_| self.route_by.unwrap_or_default()) {
+            None => None,
+            Some(RouteKey::Path) => Some(&mut request.path).filter(|path| path.starts_with(FIRST_ROUTE)),
+            Some(RouteKey::Host) => request.headers.iter_mut().find(|(name, _)| name == "host").map(|(_, host)| host),
+        };
+        let Some(place) = place else { return false };
+        *place = place.replacen('0', "{{route}}", 1);
+        true
     }
 
     /// Routes from which requests draw one at random: a frequent one stands there often.
@@ -223,7 +251,8 @@ impl Gateway {
     /// # Errors
     /// The first contradiction.
     pub fn check(&self, origins: u32, path: &str) -> Result<(), (&'static str, String, String)> {
-        if self.routes.is_some() && !path.starts_with("/r/") {
+        let by_path = self.routes.is_some() && self.route_by.unwrap_or_default() == RouteKey::Path;
+        if by_path && !path.starts_with("/r/") {
             let wanted =
                 format!("a path that begins with {FIRST_ROUTE}, such as \"{FIRST_ROUTE}bytes/128\", or no routes");
             return Err(("routes", format!("the workload's path is {path:?}"), wanted));
@@ -232,6 +261,10 @@ impl Gateway {
         match self.filter {
             Some(_) if self.routes.is_some() => {
                 return Err(("filter", "the workload has routes, too".to_owned(), "one of both".to_owned()));
+            }
+            Some(Filter::ExternalAuth) if self.upstream.is_some() => {
+                let found = "the workload has an upstream, too, and the authorizer speaks HTTP/1.1".to_owned();
+                return Err(("filter", found, "one of both".to_owned()));
             }
             Some(Filter::Rewrite) if !path.starts_with(&own_path) => {
                 let wanted = format!("a path that begins with {own_path}, such as \"{own_path}bytes/128\"");
@@ -243,6 +276,13 @@ impl Gateway {
             let found = if self.limit.is_some() { "there is no rate to limit" } else { "there is none" };
             let wanted = "filter = \"rate-limit\" and limit = 1000, or neither";
             return Err(("limit", found.to_owned(), wanted.to_owned()));
+        }
+        if self.route_by.is_some() && self.routes.is_none() {
+            return Err(("route_by", "there are no routes".to_owned(), "routes = 1000, or no route_by".to_owned()));
+        }
+        let spoken = [Protocol::Http11, Protocol::Https11, Protocol::H2c, Protocol::H2];
+        if let Some(upstream) = self.upstream.filter(|upstream| !spoken.contains(upstream)) {
+            return Err(("upstream", format!("is {:?}", upstream.as_str()), one_of(spoken.map(Protocol::as_str))));
         }
         match self.route_choice {
             Some(_) if self.routes.is_none() => {
@@ -306,10 +346,26 @@ mod tests {
         let count = |route: &str| zipf.iter().filter(|other| *other == route).count();
         // 10,000 rows by 1/k, whose sum is 7.49.
         assert_eq!([count("0"), count("1"), count("9"), count("999")], [1_336, 668, 134, 1]);
-        let gateway = Gateway { routes: Some(3), ..Gateway::default() };
-        assert_eq!(gateway.route_template("/r/0/bytes/128").as_deref(), Some("/r/{{route}}/bytes/128"));
-        assert_eq!(gateway.route_template("/r/none/bytes/128"), None, "a route that is not there");
-        assert_eq!(Gateway::default().route_template("/r/0/bytes/128"), None);
+    }
+
+    #[test]
+    fn requests_are_spread_by_path_or_by_host() {
+        let spread = |gateway: Gateway| {
+            let headers = gateway.first_host().map(|host| ("host".to_owned(), host.to_owned()));
+            let mut request = Request { headers: headers.into_iter().collect(), ..Request::get("/r/0/bytes/0/") };
+            gateway.spread_over_routes(&mut request).then_some((request.path, request.headers))
+        };
+        let by_path = Gateway { routes: Some(3), ..Gateway::default() };
+        assert_eq!(spread(by_path.clone()), Some(("/r/{{route}}/bytes/0/".to_owned(), vec![])));
+        let host = ("host".to_owned(), "r{{route}}.test".to_owned());
+        let by_host = Gateway { route_by: Some(RouteKey::Host), ..by_path.clone() };
+        assert_eq!(by_host.needs(1), [Feature::HostRoutes]);
+        assert_eq!(by_host.check(1, "/bytes/128"), Ok(()));
+        assert_eq!(spread(by_host), Some(("/r/0/bytes/0/".to_owned(), vec![host])));
+        assert_eq!(spread(Gateway::default()), None);
+        assert!(!by_path.spread_over_routes(&mut Request::get("/r/none/bytes/0/")), "no route");
+        let none = Gateway { route_by: Some(RouteKey::Host), ..Gateway::default() };
+        assert_eq!(none.check(1, "/").err().map(|(key, ..)| key), Some("route_by"));
     }
 
     #[test]
@@ -319,7 +375,12 @@ mod tests {
         let hashed = Gateway { balance: Some(Balance::HeaderHash), failover: true, ..Gateway::default() };
         assert_eq!(hashed.needs(4), [Feature::Pool, Feature::HeaderHash, Feature::Failover]);
         let filtered = Gateway { filter: Some(Filter::JwtRs256), ..Gateway::default() };
-        assert_eq!(filtered.needs(1), [Feature::JwtRs256]);
+        assert_eq!(filtered.needs(1), [Feature::Filter(Filter::JwtRs256)]);
+        let upstream = |protocol| Gateway { upstream: Some(protocol), ..Gateway::default() };
+        assert_eq!(upstream(Protocol::H2).needs(1), [Feature::UpstreamTls, Feature::UpstreamHttp2]);
+        assert_eq!(upstream(Protocol::Https11).needs(1), [Feature::UpstreamTls]);
+        assert_eq!(upstream(Protocol::Http11).needs(1), []);
+        assert_eq!(upstream(Protocol::H3).check(1, "/").err().map(|(key, ..)| key), Some("upstream"));
     }
 
     #[test]
@@ -329,6 +390,7 @@ mod tests {
         assert_eq!(wrong(with(Filter::Rewrite), "/bytes/128"), Some("filter"));
         assert_eq!(wrong(with(Filter::Rewrite), "/rewrite/bytes/128"), None);
         assert_eq!(wrong(Gateway { routes: Some(2), ..with(Filter::KeyAuth) }, "/r/0/bytes/1"), Some("filter"));
+        assert_eq!(wrong(Gateway { upstream: Some(Protocol::H2c), ..with(Filter::ExternalAuth) }, "/"), Some("filter"));
         assert_eq!(wrong(with(Filter::RateLimit), "/"), Some("limit"));
         assert_eq!(wrong(Gateway { limit: Some(5), ..with(Filter::KeyAuth) }, "/"), Some("limit"));
         assert_eq!(wrong(Gateway { limit: Some(5), ..with(Filter::RateLimit) }, "/"), None);

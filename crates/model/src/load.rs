@@ -19,7 +19,9 @@ mod search;
 mod spec;
 
 pub use feed::{Feed, FeedOrder};
-pub use messages::{LEAST_MESSAGE, MessageCounts, MessageResult, StreamKind, StreamSpec, StreamVerdict, chat_request};
+pub use messages::{
+    LEAST_MESSAGE, MOST_SENT, MessageCounts, MessageResult, StreamKind, StreamSpec, StreamVerdict, chat_request,
+};
 pub use request_ids::{
     CONNECTION_HEADERS, DATE, DATE_NOW, LoadNumbers, MOST_ORIGIN_HEADERS, REQUEST_ID_HEADER, RESPONSE_HEADER,
     RequestIdCounts, RequestIds, origin_header, request_id_header,

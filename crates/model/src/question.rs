@@ -1,23 +1,49 @@
 //! Whether workloads and loads of two runs ask the same: the parts in which they differ, in words. Runs that are compared or laid beside
 //! each other need it. Titles may differ, and so may windows and warm-ups, which readers are told.
+//!
+//! Each field is named here, so that a new one cannot be forgotten.
 
 use crate::suite::{Load, Workload};
 
 impl Workload {
-    /// The parts in which another workload asks something else, as readers know them; empty when both ask the same.
+    /// The parts in which another workload asks something else, as readers know them; empty when both ask the same. Settings of TLS are left
+    /// to the caller: those of the suite stand in for a workload's.
     pub fn differs_in(&self, other: &Workload) -> Vec<&'static str> {
-        let (own, its) = (&self.request, &other.request);
+        let Workload {
+            name: _,
+            title: _,
+            protocol,
+            request,
+            keyvalue,
+            request_ids: _,
+            accept_encoding,
+            stream,
+            origins: _,
+            gateway,
+            origin_headers,
+            expect,
+            tls: _,
+            loads: _,
+            products: _,
+            baseline: _,
+            by_product,
+        } = self;
+        let its = &other.request;
         differing(&[
-            ("protocol", self.protocol != other.protocol),
-            ("method", own.method != its.method),
-            ("path", own.path != its.path),
-            ("headers", own.headers != its.headers),
-            ("body", own.body != its.body),
-            ("content coding accepted", self.accept_encoding != other.accept_encoding),
-            ("stream", self.stream != other.stream),
-            ("operations on keys", self.keyvalue != other.keyvalue),
-            ("origin's headers", self.origin_headers != other.origin_headers),
-            ("expected response", self.expect != other.expect),
+            ("protocol", *protocol != other.protocol),
+            ("method", request.method != its.method),
+            ("path", request.path != its.path),
+            ("headers", request.headers != its.headers),
+            ("body", request.body != its.body),
+            ("request IDs", self.request_id_header() != other.request_id_header()),
+            ("content coding accepted", *accept_encoding != other.accept_encoding),
+            ("stream", *stream != other.stream),
+            ("operations on keys", *keyvalue != other.keyvalue),
+            ("number of origins", self.origin_count() != other.origin_count()),
+            ("gateway", *gateway != other.gateway),
+            ("origin's headers", *origin_headers != other.origin_headers),
+            ("expected response", *expect != other.expect),
+            ("place where requests are answered", *by_product != other.by_product),
         ])
     }
 }
@@ -25,15 +51,40 @@ impl Workload {
 impl Load {
     /// The parts in which another load asks something else, as readers know them; empty when both ask the same.
     pub fn differs_in(&self, other: &Load) -> Vec<&'static str> {
+        let Load {
+            name: _,
+            title: _,
+            kind,
+            series,
+            restart,
+            values,
+            connections,
+            clients: _,
+            stagger: _,
+            streams,
+            close,
+            steady: _,
+            saturating,
+            keep,
+            control: _,
+            least_cores: _,
+            warmup: _,
+            duration: _,
+            timeout: _,
+            connect_timeout: _,
+            change_every,
+            faults,
+        } = self;
         differing(&[
-            ("way in which requests arrive", self.kind != other.kind),
-            ("series", self.series != other.series || self.saturating != other.saturating),
-            ("keeping of products", self.keep != other.keep || self.restart != other.restart),
-            ("length of values", self.values != other.values),
-            ("changes of the route", self.change_every != other.change_every),
-            ("closing of connections", self.close != other.close),
-            ("number of connections", self.connections != other.connections),
-            ("number of streams", self.streams != other.streams),
+            ("way in which requests arrive", *kind != other.kind),
+            ("series", *series != other.series || *saturating != other.saturating),
+            ("keeping of products", *keep != other.keep || *restart != other.restart),
+            ("length of values", *values != other.values),
+            ("faults", *faults != other.faults),
+            ("changes of the route", *change_every != other.change_every),
+            ("closing of connections", *close != other.close),
+            ("number of connections", *connections != other.connections),
+            ("number of streams", *streams != other.streams),
         ])
     }
 }

@@ -196,8 +196,11 @@ impl Workload {
         self.gateway.needs(self.origin_count()).into_iter().chain(stream).chain(group).collect()
     }
 
-    /// What a product speaks to the origin: HTTP/2 where its messages need that, else as [`Protocol::upstream`].
+    /// The protocol between product and origin: that of the gateway's key, HTTP/2 if messages need it, else [`Protocol::upstream`].
     pub fn upstream(&self) -> Protocol {
+        if let Some(upstream) = self.gateway.upstream {
+            return upstream;
+        }
         match self.stream.and_then(StreamKind::application) {
             Some(needed) => Protocol::all()
                 .find(|protocol| !protocol.is_tls() && protocol.application() == needed)
@@ -206,9 +209,11 @@ impl Workload {
         }
     }
 
-    /// The request as it is sent, with this time for the response.
+    /// The request as it is sent to the first route, with this time for the response.
     pub fn sent_request(&self, timeout: Option<Duration>) -> Request {
-        self.stream.map_or_else(|| self.request.clone(), |kind| kind.dressed(&self.request, timeout))
+        let mut request = self.stream.map_or_else(|| self.request.clone(), |kind| kind.dressed(&self.request, timeout));
+        request.headers.extend(self.gateway.first_host().map(|host| ("host".to_owned(), host.to_owned())));
+        request
     }
 
     /// The header with the IDs of its requests, in lower case; `None`: they have no IDs.

@@ -9,6 +9,7 @@ pub const INDEX_PAGE: &str = "\
 weir origin: the server behind the proxy.
 
 /bytes/<size>       a body of so many bytes, 0 to 64MiB (11268, 16KiB); the same bytes on every machine
+/text/<size>        words instead, of which a compressor makes a third
 /delay/<duration>   `ok`, that much later, 0s to 60s (250us, 10ms, 5ms..15ms, exp:10ms)
 /echo               the body of the request, with its Content-Type, up to 64MiB
 /status/<code>      a response with this status, 200 to 599
@@ -19,7 +20,8 @@ weir origin: the server behind the proxy.
                     (64, 200ms, 20ms, 200, 1); it has the faults reset, close and stall (half-way) and status
 /v1/chat/completions   a language model: a stream of such messages if the request's body asks for one, else all in one
                     piece at once; it has the same query, and the fault error, which says half-way that it failed
-/weir.Echo/Unary    a call of gRPC, over HTTP/2 alone: one message at once; /weir.Echo/ServerStream: as /stream. Both have
+/weir.Echo/Unary    a call of gRPC, over HTTP/2 alone: one message at once; /weir.Echo/ClientStream: the same behind
+                    requests=<number> messages of the client (1); /weir.Echo/ServerStream: as /stream. All have
                     its query, the fault error (status 13 half-way), and code=<status>, which comes without a message
 /ws                 WebSocket: each message comes back; with messages=<number> it closes the connection after so many, with
                     code=<code> (1000)

@@ -31,20 +31,62 @@ const BLOCK: usize = 8;
 /// Prefixes that are kept, smallest first; the last is [`MAX_PAYLOAD`].
 const TIERS: [usize; 4] = [64 << 10, 1 << 20, 8 << 20, MAX_PAYLOAD];
 
-static PREFIXES: [OnceLock<Vec<u8>>; TIERS.len()] = [const { OnceLock::new() }; TIERS.len()];
+/// The words of texts.
+const WORDS: [&str; 64] = [
+    "above", "and", "answer", "at", "bank", "behind", "below", "bridge", "by", "cold", "comes", "day", "deep", "down",
+    "each", "every", "fall", "far", "field", "fish", "flows", "from", "gate", "goes", "green", "high", "house", "in",
+    "is", "it", "land", "light", "long", "low", "mill", "near", "never", "night", "of", "off", "old", "on", "one",
+    "over", "rain", "river", "rises", "sea", "slow", "spring", "stands", "still", "stone", "stream", "the", "to",
+    "turns", "under", "until", "wall", "water", "weir", "wheel", "where",
+];
+
+/// Prefixes of an endless stream, of which each is made when it is first needed.
+type Prefixes = [OnceLock<Vec<u8>>; TIERS.len()];
+
+static PAYLOADS: Prefixes = [const { OnceLock::new() }; TIERS.len()];
+static TEXTS: Prefixes = [const { OnceLock::new() }; TIERS.len()];
 
 /// The payload of `size` bytes.
 ///
 /// # Panics
 /// When `size` is over [`MAX_PAYLOAD`]. Sizes from outside are checked when their target is parsed.
 pub fn payload(size: usize) -> &'static [u8] {
+    prefix(&PAYLOADS, stream, size)
+}
+
+/// The first `size` bytes of an endless text, which a compressor makes a third of: for what responses usually are.
+///
+/// # Panics
+/// As [`payload`].
+pub(crate) fn text(size: usize) -> &'static [u8] {
+    prefix(&TEXTS, words, size)
+}
+
+fn prefix(prefixes: &'static Prefixes, make: fn(usize) -> Vec<u8>, size: usize) -> &'static [u8] {
     assert!(size <= MAX_PAYLOAD, "a payload has at most {MAX_PAYLOAD} bytes, not {size}");
-    for (length, prefix) in TIERS.iter().zip(&PREFIXES) {
+    for (length, prefix) in TIERS.iter().zip(prefixes) {
         if size <= *length {
-            return &prefix.get_or_init(|| stream(*length))[..size];
+            return &prefix.get_or_init(|| make(*length))[..size];
         }
     }
     unreachable!("the last tier is MAX_PAYLOAD, and size is not over it")
+}
+
+/// The first `size` bytes of a text: six bits of SplitMix64 choose each word.
+fn words(size: usize) -> Vec<u8> {
+    let mut text = Vec::with_capacity(size + 80);
+    for k in 0.. {
+        if text.len() >= size {
+            break;
+        }
+        let bits = splitmix64(k);
+        for nth in 0..10 {
+            text.extend_from_slice(WORDS[(bits >> (6 * nth)) as usize & 63].as_bytes());
+            text.push(if nth == 9 { b'\n' } else { b' ' });
+        }
+    }
+    text.truncate(size);
+    text
 }
 
 /// XXH3-64 (seed 0) of the payload of `size` bytes. The size has no upper bound, and it needs no memory beyond that of
@@ -114,6 +156,15 @@ mod tests {
             assert_eq!(payload(large).len(), large);
         }
         assert!(payload(100_000).iter().all(u8::is_ascii_graphic));
+    }
+
+    #[test]
+    fn a_text_is_the_same_everywhere_and_becomes_a_third() {
+        assert_eq!(text(40), &text(1 << 17)[..40]);
+        assert!(text(70_000).iter().all(|byte| byte.is_ascii_lowercase() || matches!(byte, b' ' | b'\n')));
+        let mut coded = flate2::read::GzEncoder::new(text(65_536), flate2::Compression::default());
+        let length = std::io::copy(&mut coded, &mut std::io::sink()).expect("coded");
+        assert!((15_000..25_000).contains(&length), "{length}");
     }
 
     #[test]

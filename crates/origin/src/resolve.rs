@@ -21,7 +21,7 @@ use weir_wire::{grpc, http3, openai};
 
 use crate::head::{GivenHeaders, Headers};
 use crate::page;
-use crate::payload::payload;
+use crate::payload::{self, payload};
 use crate::route::{self, Plan, Subject};
 use crate::stream::Shape;
 
@@ -205,6 +205,7 @@ impl Resolved {
             (Some(size), _) => (Source::Fixed, Body::payload(size), BINARY),
             // The path has the size, so the case above has caught it.
             (None, Subject::Bytes) => (Source::Fixed, nothing(), BINARY),
+            (None, Subject::Text(size)) => (Source::Fixed, Body::Static(payload::text(size)), TEXT),
             (None, Subject::Index) => (Source::Fixed, Body::text(page::INDEX_PAGE), TEXT),
             (None, Subject::Delay) => (Source::Fixed, Body::text("ok"), TEXT),
             (None, Subject::Status) => (Source::Fixed, Body::text(status_line(plan.status)), TEXT),

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use weir_model::coding::Coding;
 use weir_model::gateway::AUTHORIZER;
-use weir_model::load::RandomDuration;
+use weir_model::load::{MOST_SENT, RandomDuration};
 use weir_model::protocol::Application;
 
 use weir_wire::websocket::is_close_code;
@@ -50,6 +50,8 @@ pub(crate) enum Subject {
     Index,
     /// `/bytes/<size>`: a payload.
     Bytes,
+    /// `/text/<size>`: words, which can be compressed.
+    Text(usize),
     /// `/delay/<duration>`: `ok`.
     Delay,
     /// `/echo`: the request's body.
@@ -233,7 +235,8 @@ fn parse_path(path: &[u8]) -> Result<Plan, Refusal> {
             let stream = Shape { wrapping: Wrapping::Completion, ..Shape::default() };
             Plan { stream: Some(stream), ..Plan::of(Subject::Completion) }
         }
-        b"/weir.Echo/Unary" => {
+        // The response comes when the request is complete, with however many messages.
+        b"/weir.Echo/Unary" | b"/weir.Echo/ClientStream" => {
             let at_once = RandomDuration::Constant { s: 0.0 };
             Plan::call(Shape { messages: 1, first: at_once, every: at_once, ..Shape::default() })
         }
@@ -247,6 +250,8 @@ fn parse_path(path: &[u8]) -> Result<Plan, Refusal> {
         _ => {
             if let Some(text) = path.strip_prefix(b"/bytes/") {
                 Plan { bytes: Some(read("/bytes/", text, value::size, value::SIZE_RULE)?), ..Plan::of(Subject::Bytes) }
+            } else if let Some(text) = path.strip_prefix(b"/text/") {
+                Plan::of(Subject::Text(read("/text/", text, value::size, value::SIZE_RULE)?))
             } else if let Some(text) = path.strip_prefix(b"/delay/") {
                 Plan {
                     delay: Some(read("/delay/", text, value::delay, value::DELAY_RULE)?),
@@ -316,6 +321,10 @@ fn parse_stream_pair(shape: &mut Shape, key: &[u8], text: &[u8]) -> Result<bool,
         b"every" => shape.every = read("?every=", text, stream::time, stream::TIME_RULE)?,
         b"size" => shape.size = read("?size=", text, stream::size, stream::SIZE_RULE)?,
         b"seed" => shape.seed = read("?seed=", text, stream::number, stream::SEED_RULE)?,
+        b"requests" if shape.wrapping == Wrapping::Call => {
+            let count = |text: &[u8]| stream::number(text).filter(|count| (1..=MOST_SENT as u64).contains(count));
+            read("?requests=", text, count, "1 to 10000: the messages that the client sends")?;
+        }
         b"code" if shape.wrapping == Wrapping::Call => {
             let code = |text: &[u8]| stream::number(text).filter(|code| *code <= 16).map(|code| code as u32);
             shape.code = read("?code=", text, code, "0 to 16: the status of a call without messages")?;
@@ -390,6 +399,7 @@ mod tests {
         assert_eq!(plan("/headers"), Plan::of(Subject::Headers));
         assert_eq!(plan("/request?delay=1s"), Plan { delay: seconds(1.0), ..Plan::of(Subject::Request) });
         assert_eq!(plan("/bytes/16KiB"), Plan { bytes: Some(16_384), ..Plan::of(Subject::Bytes) });
+        assert_eq!(plan("/text/16KiB"), Plan::of(Subject::Text(16_384)));
         assert_eq!(plan("/delay/1.5s"), Plan { delay: seconds(1.5), ..Plan::of(Subject::Delay) });
         assert_eq!(plan("/status/503"), Plan { status: 503, ..Plan::of(Subject::Status) });
         assert_eq!(plan("/_weir/counters").subject, Subject::Counters);
@@ -481,6 +491,8 @@ mod tests {
             ("/stream?fault=error", 400, &["error", "/v1/chat/completions and calls alone"]),
             ("/bytes/1?fault=error", 400, &["error", "/v1/chat/completions and calls alone"]),
             ("/weir.Echo/Unary?code=17", 400, &["`17`", "0 to 16"]),
+            ("/weir.Echo/ClientStream?requests=0", 400, &["`0`", "1 to 10000"]),
+            ("/stream?requests=2", 400, &["requests=2"]),
             ("/stream?code=1", 400, &["code=1"]),
             ("/ws?code=1005", 400, &["`1005`", "close frame"]),
             ("/ws?delay=1ms", 400, &["delay=1ms", "messages=<number>"]),

@@ -43,7 +43,7 @@ pub fn credential_header(filter: Filter) -> Option<&'static str> {
     match filter {
         Filter::KeyAuth => Some("apikey"),
         Filter::BasicAuth | Filter::JwtHs256 | Filter::JwtRs256 | Filter::ExternalAuth => Some("authorization"),
-        Filter::Headers | Filter::Rewrite | Filter::RateLimit | Filter::BodyLimit => None,
+        Filter::Headers | Filter::Rewrite | Filter::RateLimit | Filter::BodyLimit | Filter::Compression => None,
     }
 }
 
@@ -54,7 +54,9 @@ pub fn credential(filter: Filter, consumer: usize) -> String {
         Filter::KeyAuth => key(consumer),
         Filter::JwtHs256 | Filter::JwtRs256 => bearer(&token(filter, consumer)),
         Filter::ExternalAuth => format!("{AUTHORIZED}{consumer}"),
-        Filter::Headers | Filter::Rewrite | Filter::RateLimit | Filter::BodyLimit => String::new(),
+        Filter::Headers | Filter::Rewrite | Filter::RateLimit | Filter::BodyLimit | Filter::Compression => {
+            String::new()
+        }
     }
 }
 

@@ -113,6 +113,8 @@ pub struct LaunchSpec<'a> {
     pub targets: &'a [&'a str],
     /// What is asked of it beyond sending requests on.
     pub gateway: &'a Gateway,
+    /// The protocol between it and the origins.
+    pub upstream: Protocol,
     /// How it speaks TLS; `None`: as the launcher's run does.
     pub tls: Option<Tls>,
     /// The header with the IDs of the requests; `None`: the usual one.
@@ -161,6 +163,7 @@ pub fn launch(launcher: &Launcher, product: &Product, wanted: LaunchSpec<'_>, st
         tls: of_run.settings(),
         paths: wanted.targets.iter().map(|target| target.split('?').next().unwrap_or_default().to_owned()).collect(),
         gateway: wanted.gateway.clone(),
+        upstream: wanted.upstream,
         request_id_header: wanted.request_id_header.unwrap_or_else(|| REQUEST_ID_HEADER.to_owned()),
         ports: ports.clone(),
         part_cores: program.parts.iter().zip(&cpu_sets).map(|(part, set)| (part.name.clone(), cores(set))).collect(),

@@ -19,6 +19,7 @@ use weir_host::Host;
 use weir_model::gateway::Gateway;
 use weir_model::load::StreamKind;
 use weir_model::product::{self, Product, Profile, Program, Reload};
+use weir_model::protocol::Application;
 use weir_model::suite::{Protocol, Tls};
 
 use crate::consumers::Consumers;
@@ -58,6 +59,8 @@ pub struct Vars {
     /// `gateway`: what is asked of it beyond sending requests on, as a suite says it. `consumers`, `key_set`, `secret` and `public_key` follow
     /// from its filter ([`Consumers`]).
     pub gateway: Gateway,
+    /// `upstream_tls`, `upstream_h2`: what it speaks to the origin.
+    pub upstream: Protocol,
     /// `change`: the number of the change of the route that the files show, which responses have in the header `x-weir-change`; none where
     /// the route does not change. Where it does, `origins` has one at a time.
     pub change: Option<u32>,
@@ -310,6 +313,8 @@ fn values(host: &dyn Host, vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static 
         ("path", Value::from(vars.paths.first().map(String::as_str).unwrap_or_default())),
         ("paths", Value::from(vars.paths.clone())),
         ("gateway", Value::from(Serde(&vars.gateway))),
+        ("upstream_tls", Value::from(vars.upstream.is_tls())),
+        ("upstream_h2", Value::from(vars.upstream.application() == Application::Http2)),
         ("change", vars.change.map_or(Value::from(()), Value::from)),
         ("request_id_header", Value::from(vars.request_id_header.as_str())),
         ("listeners", listeners(vars)),

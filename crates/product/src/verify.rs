@@ -69,6 +69,15 @@ pub fn filter(
             ));
         }
     }
+    if let (Some(Filter::Compression), Some(coding)) = (workload.gateway.filter, workload.accept_encoding) {
+        let mut request = workload.sent_request(None);
+        request.headers.push(("accept-encoding".to_owned(), coding.as_str().to_owned()));
+        let response = sent(&request)?;
+        let found = response.header("content-encoding").unwrap_or("none");
+        if found != coding.as_str() {
+            return Err(format!("the content coding of its response is {found}\n  expected: {}", coding.as_str()));
+        }
+    }
     if workload.gateway.filter == Some(Filter::Headers) {
         let (added, value, removed) = (HEADER_ADDED.0, HEADER_ADDED.1, HEADER_REMOVED);
         if reference.header(removed).is_none() {

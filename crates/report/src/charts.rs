@@ -10,6 +10,6 @@ mod section;
 
 pub use description::*;
 pub use section::{
-    PERCENTILES_NOTE, SectionCharts, Separated, better, note_broken, of_section, overview, percentile_curve, placed,
-    separate, style,
+    PERCENTILES_NOTE, SectionCharts, Separated, better, note_broken, of_section, over_routes, overview,
+    percentile_curve, placed, separate, style,
 };

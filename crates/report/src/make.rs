@@ -81,10 +81,11 @@ pub(crate) fn write_report(
         // With one section, its first chart is on the first screen already.
         only.main.drain(..only.main.len().min(1));
     }
+    let first: Vec<Chart> = overview.into_iter().chain(charts::over_routes(loaded, &summary)).collect();
     let drawing = Drawing {
         run: loaded,
         summary: &summary,
-        overview: overview.as_ref(),
+        first: &first,
         sections: summary.sections.iter().zip(&drawn).collect(),
         extra: &extra.sections,
         links,
@@ -92,7 +93,7 @@ pub(crate) fn write_report(
     let folder = page.with_file_name("");
     let of_sections = drawn.iter().flat_map(SectionCharts::all);
     let of_extra = extra.charts();
-    let all: Vec<&Chart> = overview.iter().chain(of_sections).chain(of_extra).collect();
+    let all: Vec<&Chart> = first.iter().chain(of_sections).chain(of_extra).collect();
     let names = write_charts(&all, &folder, links.charts)?;
     let html = page::html(&drawing).map_err(ReportError::draw(PAGE))?;
     let markdown = page::markdown(&drawing).map_err(ReportError::draw("report.md"))?;

@@ -53,7 +53,8 @@ pub(crate) const STYLE: &str = concat!(include_str!("../assets/drawing.css"), in
 pub(crate) struct Drawing<'a> {
     pub run: &'a Run,
     pub summary: &'a Summary,
-    pub overview: Option<&'a Chart>,
+    /// The charts of the first screen.
+    pub first: &'a [Chart],
     pub sections: Vec<(&'a Section, &'a SectionCharts)>,
     pub extra: &'a [ExtraSection],
     pub links: &'a Links,

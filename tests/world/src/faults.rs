@@ -107,6 +107,11 @@ headers = { Cookie = "a=1; B=2", Authorization = "Bearer Weir", X-Id = ["1", "2"
 const KEY_AUTH: &str = r#"path = "/bytes/128"
 gateway = { filter = "key-auth" }"#;
 
+/// Responses that the product has to compress.
+const COMPRESSION: &str = r#"path = "/text/128"
+accept_encoding = "gzip"
+gateway = { filter = "compression" }"#;
+
 /// Keys that live for ten seconds.
 const KEYS: &str = r#"protocol = "redis"
 keyvalue = { operations = "S:1,G:3", value = 200, ttl = "10s" }"#;
@@ -129,6 +134,10 @@ const fn stream(fault: &'static str, expected: Expected) -> Case {
 
 const fn authenticated(fault: &'static str, expected: Expected) -> Case {
     Case { workload: KEY_AUTH, ..case(fault, fault, COUNTED, expected) }
+}
+
+const fn compressed(fault: &'static str, expected: Expected) -> Case {
+    Case { workload: COMPRESSION, ..case(fault, fault, COUNTED, expected) }
 }
 
 const fn keys(name: &'static str, fault: &'static str, load: Load, expected: Expected) -> Case {
@@ -178,6 +187,9 @@ pub const CASES: &[Case] = &[
     authenticated("authenticate-laxly", Found(&["wrong-responses"], &["status"], Invalid)),
     // Before the load it lets anybody pass.
     authenticated("honest", Failed("401 would be right")),
+    compressed("gzip", Clean),
+    compressed("gzip-most=100", Found(&["not-coded"], &["came as they were"], Invalid)),
+    compressed("honest", Failed("the content coding of its response is none")),
     stream("relay", Clean),
     stream("relay-gather=100", Note("held-messages", "coalesces")),
     stream("relay-buffer=1000", Note("held-messages", "buffers")),

@@ -85,6 +85,8 @@ pub enum Fault {
     Own,
     /// Compresses responses, where requests accept that.
     Gzip,
+    /// The same, but for one response of the load in so many.
+    GzipMost(u64),
     /// Takes 4 ms longer for each request of one connection in so many.
     SlowConnection(u64),
     /// Never responds to what comes in the first 300 ms on one connection in so many.
@@ -161,6 +163,7 @@ impl Fault {
             "header" => Fault::Header(number()?),
             "own" => Fault::Own,
             "gzip" => Fault::Gzip,
+            "gzip-most" => Fault::GzipMost(number()?),
             "swallow" => Fault::Swallow(number()?),
             "slow-connection" => Fault::SlowConnection(number()?),
             "uneven" => Fault::Uneven,

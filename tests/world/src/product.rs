@@ -385,7 +385,8 @@ impl Product {
             Fault::Header(second) if in_load && self.age(io.now()) >= second * SECOND => {
                 misbehaviour::add_header(response, misbehaviour::ADDED_HEADER)
             }
-            Fault::Gzip => misbehaviour::compress(response, request).unwrap_or_default(),
+            Fault::GzipMost(n) if in_load && number % n == n / 2 => response,
+            Fault::Gzip | Fault::GzipMost(_) => misbehaviour::compress(response, request).unwrap_or_default(),
             _ => response,
         };
         let response = match self.route().number {

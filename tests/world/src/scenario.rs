@@ -38,7 +38,7 @@ pub fn suite(head: &str, workload: &str, load: &str) -> String {
 pub fn product(fault: &str, service_us: u64, workers: usize) -> String {
     let origins = "{% for one in origins %}{{ one.host }}:{{ one.port }},{% endfor %}";
     program(
-        "speaks = [\"http/1.1\"]\nfeatures = [\"pool\", \"routes\", \"key-auth\", \"reload\"]",
+        "speaks = [\"http/1.1\"]\nfeatures = [\"pool\", \"routes\", \"key-auth\", \"compression\", \"reload\"]",
         &format!(r#""{origins}", "{fault}", "{service_us}", "{workers}""#),
     )
 }

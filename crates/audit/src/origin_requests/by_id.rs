@@ -173,6 +173,7 @@ impl Kinds {
 #[cfg(test)]
 mod tests {
     use weir_model::counters::RequestIdCounters;
+    use weir_model::gateway::{Filter, Gateway};
     use weir_model::load::{ErrorKind, RequestIdCounts};
     use weir_model::record::Severity;
 
@@ -210,17 +211,19 @@ mod tests {
         let mut trial = named(RequestIdCounts { own: 9_900, missing: 100, ..ALL }, ONCE);
         trial.load.total.statuses = [(200, 9_900), (401, 100)].into();
         let only = |distinct: u64| RequestIdCounters { identified: distinct, distinct, ..ONCE };
-        let set = |trial: &mut Trial, refusal, reached| {
-            (trial.refusal, trial.origin.request_ids, trial.origin.requests) = (refusal, only(reached), reached);
+        let set = |trial: &mut Trial, filter, reached| {
+            trial.gateway = Gateway { filter, ..Gateway::default() };
+            (trial.origin.request_ids, trial.origin.requests) = (only(reached), reached);
         };
-        set(&mut trial, Some(401), 9_900);
+        let keys = Some(Filter::KeyAuth);
+        set(&mut trial, keys, 9_900);
         assert_eq!(trial.check(super::super::check), None);
-        set(&mut trial, Some(401), 9_903);
+        set(&mut trial, keys, 9_903);
         assert_eq!(
             found(&trial, &["3 (0.03 %) were refused by the product's filter, but reached"], &["cached"]),
             Severity::Fatal
         );
-        set(&mut trial, Some(401), 9_890);
+        set(&mut trial, keys, 9_890);
         assert_eq!(found(&trial, &["10 (0.10 %)"], &["refused"]), Severity::Fatal, "others never reached it");
         set(&mut trial, None, 9_900);
         assert_eq!(found(&trial, &["answered by the product itself"], &["refused"]), Severity::Fatal);

@@ -5,6 +5,7 @@ use crate::made::{BUSY, Made, Noise, QUIET, VIRTUAL};
 use weir_compare::{Change, ComparedRun, Comparison, FailIf, Options, Verdict, compare, markdown, text};
 use weir_model::metric::Metric;
 use weir_model::record::{Environment, HostRecord, Role, TrialError, Verdict as TrialVerdict};
+use weir_model::suite::{Protocol, Tls, Workload};
 use weir_report::Part;
 
 fn asking(conditions: &[&str]) -> Options {
@@ -293,6 +294,22 @@ fn another_workload_by_the_same_name_is_refused() {
     ] {
         assert_eq!(said.matches(&format!("{which}: {why}.\n")).count(), 1, "{said}");
     }
+    // A gateway's routes and pool are part of the question, and so is TLS.
+    let why = |change: fn(&mut Workload)| {
+        let with = |seed: u64, change: fn(&mut Workload)| {
+            let mut run = made.side(seed);
+            let workload = &mut run.suite.as_mut().expect("it has one").workloads[0];
+            workload.protocol = Protocol::Https11;
+            change(workload);
+            run
+        };
+        let comparison = compare(&with(1, |_| ()), &with(2, change), &Options::default()).expect("refused, not wrong");
+        comparison.refused.first().map(|refused| refused.why.clone()).unwrap_or_default()
+    };
+    assert!(why(|workload| workload.gateway.routes = Some(9)).ends_with("its gateway differs"));
+    assert!(why(|workload| workload.origins = Some(9)).ends_with("its number of origins differs"));
+    assert!(why(|workload| workload.tls = Some(Tls { resumption: true, ..Tls::default() })).contains("TLS settings"));
+    assert_eq!(why(|workload| workload.tls = Some(Tls::default())), "", "as the suite's");
     // And another load.
     after.suite.as_mut().expect("it has one").loads[0].connections = 65;
     let message = compare(&before, &after, &Options::default()).expect("refused, not wrong").refused[0].why.clone();

@@ -17,7 +17,7 @@ use weir_model::load::REQUEST_ID_HEADER;
 use weir_model::origin::{OriginSpec, OriginTls};
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Finding, Role};
-use weir_model::suite::{Entry, Protocol, Workload};
+use weir_model::suite::{Entry, Protocol, Tls, Workload};
 use weir_vitals::Watched;
 
 use super::spec::is_real_time;
@@ -96,6 +96,7 @@ pub fn start(
         stream: None,
         targets: &targets(&trial.spec.workloads()),
         gateway: &Gateway::default(),
+        upstream: Protocol::default(),
         tls: None,
         request_id_header: None,
         faults: &[],
@@ -161,7 +162,10 @@ fn certified(trial: &Trial<'_>, host: &Arc<dyn Host>, folder: &Path) -> Result<O
     let of_trial = trial.tls()?;
     of_trial.write(host.as_ref(), folder)?;
     let tls = of_trial.settings();
-    let client_ca = tls.client_certificates.then(|| folder.join(CLIENT_CA));
+    // Products have no certificate for the origin.
+    let asks = tls.client_certificates && trial.product.kind == ProductKind::Direct;
+    let client_ca = asks.then(|| folder.join(CLIENT_CA));
+    let tls = Tls { client_certificates: asks, ..tls };
     Ok(OriginTls { cert: folder.join(CERT), key: folder.join(KEY), client_ca, tls })
 }
 

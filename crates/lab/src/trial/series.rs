@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use weir_model::Condition;
 use weir_model::counters::OriginCounters;
-use weir_model::gateway::{AccessLog, Filter};
+use weir_model::gateway::AccessLog;
 use weir_model::load::SearchResult;
 use weir_model::product::{ProductKind, is_levelled};
 use weir_model::record::{Finding, Measurement, Point, Warmup};
@@ -258,8 +258,7 @@ impl RunningTrial<'_> {
             store: self.trial.product.store,
             replicates: self.trial.product.replicates,
             by_product: self.trial.spec.workload.by_product,
-            refusal: self.trial.spec.workload.gateway.filter.and_then(Filter::refusal),
-            limit: self.trial.spec.workload.gateway.limit,
+            gateway: &self.trial.spec.workload.gateway,
             protocol: self.trial.spec.workload.protocol,
             tls: self.trial.spec.workload.tls.unwrap_or(self.trial.context.launcher.tls.settings()),
             levelled: is_levelled(&self.trial.spec.planned.case.profile),

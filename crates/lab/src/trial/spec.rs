@@ -44,8 +44,12 @@ pub fn load_spec(
         expected,
     );
     let gateway = &trial.spec.workload.gateway;
-    if let Some(path) = gateway.route_template(&trial.spec.workload.request.path) {
-        plain.requests.iter_mut().for_each(|one| (one.template, one.request.path) = (true, path.clone()));
+    let mut routed = false;
+    for one in &mut plain.requests {
+        routed = gateway.spread_over_routes(&mut one.request);
+        one.template |= routed;
+    }
+    if routed {
         let table = Feed::new(vec!["route".to_owned()], gateway.route_table());
         plain.feed = table.map(|table| table.in_order(FeedOrder::Random(context.seed)));
     }

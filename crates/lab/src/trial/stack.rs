@@ -297,6 +297,7 @@ fn start_product(
         stream: trial.spec.workload.stream,
         targets: &targets(&workloads),
         gateway: &trial.spec.workload.gateway,
+        upstream: trial.spec.workload.upstream(),
         tls: trial.spec.workload.tls,
         request_id_header: trial.spec.workload.request_id_header(),
         faults: &load.faults,

@@ -221,8 +221,11 @@ fn has(branch: &Json, key: &str) -> bool {
 
 /// The names that a schema of constants allows.
 fn choices(schema: &Json) -> Option<Vec<&str>> {
-    let all = schema["enum"].as_array().or_else(|| schema["oneOf"].as_array())?;
-    all.iter().map(|one| one.as_str().or_else(|| one["const"].as_str())).collect()
+    if let Some(one) = schema.as_str().or_else(|| schema["const"].as_str()) {
+        return Some(vec![one]);
+    }
+    let all = schema["enum"].as_array().or_else(|| branches(schema))?;
+    all.iter().map(choices).collect::<Option<Vec<_>>>().map(|all| all.concat())
 }
 
 fn branches(schema: &Json) -> Option<&Vec<Json>> {

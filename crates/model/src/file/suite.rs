@@ -15,7 +15,7 @@ use super::{Catalogue, NAME_WANTED, is_name, read, schema};
 use crate::InputError;
 use crate::as_published::AsPublished;
 use crate::filter::fits;
-use crate::gateway::Gateway;
+use crate::gateway::{Filter, Gateway};
 use crate::keyvalue::{LEAST_VALUE, LONGEST_VALUE};
 use crate::load::{MOST_ORIGIN_HEADERS, StreamKind, TlsVersion, origin_header, request_id_header};
 use crate::product::ORIGIN_PROFILE;
@@ -383,6 +383,10 @@ impl Checks<'_, '_> {
         if let Err((key, found, wanted)) = workload.gateway.check(workload.origin_count(), &workload.request.path) {
             self.errors.add(&child(&child(path, "gateway"), key), found, wanted);
         }
+        if workload.gateway.first_host().is_some() && workload.request.header("host").is_some() {
+            let path = child(&child(path, "headers"), "host");
+            self.errors.add(&path, "stands beside routes by host", "none: each request has the host of its route");
+        }
     }
 
     /// Another workload of the suite, and a profile that products have in it.
@@ -439,8 +443,12 @@ impl Checks<'_, '_> {
 
     /// Somebody has to offer the content coding that a workload accepts: one of its products, or the origin, whose path then says so.
     fn coding(&mut self, path: &str, workload: &Workload, entries: Option<&[Entry]>) {
-        let Some(coding) = workload.accept_encoding.filter(|_| !workload.protocol.is_keyvalue()) else { return };
         let key = child(path, "accept_encoding");
+        let compresses = workload.gateway.filter == Some(Filter::Compression);
+        if compresses && workload.accept_encoding.is_none() {
+            self.errors.add(&key, "is missing", "\"gzip\", for the filter compresses what clients accept so");
+        }
+        let Some(coding) = workload.accept_encoding.filter(|_| !workload.protocol.is_keyvalue()) else { return };
         if workload.request.header("accept-encoding").is_some() {
             let found = "the request has a header Accept-Encoding already";
             return self.errors.add(
@@ -456,7 +464,7 @@ impl Checks<'_, '_> {
         let mut asked =
             entries.unwrap_or_default().iter().filter(|entry| workload.asks(&entry.product, &entry.profile));
         let by_origin = workload.request.path.contains(&format!("encoding={}", coding.as_str()));
-        if entries.is_some() && !by_origin && !asked.any(offers) {
+        if entries.is_some() && !by_origin && !compresses && !asked.any(offers) {
             let coding = coding.as_str();
             let found = format!("no product of this workload answers in {coding}");
             let wanted = format!(
@@ -477,6 +485,12 @@ impl Checks<'_, '_> {
             let of_it = Protocol::all().filter(|protocol| protocol.application() == needed);
             let found = format!("does not go with protocol = {:?}", workload.protocol.as_str());
             self.errors.add(&child(path, "stream"), found, format!("protocol {}", one_of(of_it.map(Protocol::as_str))));
+        }
+        if let Some(needed) = needed.filter(|needed| workload.upstream().application() != *needed) {
+            let of_it = Protocol::all().filter(|protocol| protocol.application() == needed);
+            let found = format!("does not carry this stream: {:?}", workload.upstream().as_str());
+            let key = child(&child(path, "gateway"), "upstream");
+            self.errors.add(&key, found, one_of(of_it.map(Protocol::as_str)));
         }
         let besides = [
             ("accept_encoding", workload.accept_encoding.is_some()),

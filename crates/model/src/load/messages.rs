@@ -77,8 +77,8 @@ impl StreamKind {
         }
     }
 
-    /// A request as it is sent: of WebSocket an upgrade, whose body is a message of at least so many bytes as a stamp takes; of gRPC a POST whose body is a message with its length before it, with the headers of a call, and with the
-    /// time that the client gives it.
+    /// A request as it is sent: of WebSocket an upgrade, whose body is a message of at least so many bytes as a stamp takes; of gRPC a POST whose body is a message with its length before it, as often as `requests`
+    /// in the query says, with the headers of a call, and with the time that the client gives it.
     pub fn dressed(self, request: &Request, timeout: Option<Duration>) -> Request {
         let mut request = request.clone();
         if self == StreamKind::Grpc {
@@ -91,6 +91,7 @@ impl StreamKind {
             request.headers.extend(own.into_iter().map(|(name, value)| (name.to_owned(), value)));
             let length = (request.body.len() as u32).to_be_bytes();
             request.body.splice(0..0, [0].into_iter().chain(length));
+            request.body = request.body.repeat(sent_messages(&request.path));
         }
         if self == StreamKind::WebSocket {
             request.method = "GET".to_owned();
@@ -98,6 +99,16 @@ impl StreamKind {
         }
         request
     }
+}
+
+/// The most messages that a call sends.
+pub const MOST_SENT: usize = 10_000;
+
+/// How many messages a call sends: `requests` in the query of its path, else one.
+fn sent_messages(path: &str) -> usize {
+    let query = path.split_once('?').map_or("", |(_, query)| query);
+    let last = query.split('&').rev().find_map(|pair| pair.strip_prefix("requests="));
+    last.and_then(|text| text.parse().ok()).map_or(1, |count: usize| count.clamp(1, MOST_SENT))
 }
 
 /// The size of the smallest message that has a stamp, bytes.

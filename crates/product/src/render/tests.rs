@@ -71,6 +71,7 @@ fn vars() -> Vars {
         others: Vec::new(),
         paths: vec!["/bytes/128".to_owned()],
         gateway: Gateway::default(),
+        upstream: Protocol::Http11,
         request_id_header: "x-weir-id".to_owned(),
     }
 }
@@ -125,7 +126,7 @@ fn an_unknown_variable_is_named_with_its_line() {
          binary, cert, cert_and_key, cert_pem, change, client_ca, client_certificates, connections, consumers, cores, dir, gateway, \
          h2, h3, hosts, key, key_pem, key_set, key_type, listen_host, listen_port, listeners, origin_host, origin_port, origins, part_cores, path, \
          paths, ports, profile, protocol, public_key, request_id_header, resumption, secret, stream, streams, tls, \
-         tls12_suites, tls13_suites, tls_group, tls_max, tls_min"
+         tls12_suites, tls13_suites, tls_group, tls_max, tls_min, upstream_h2, upstream_tls"
     );
 }
 

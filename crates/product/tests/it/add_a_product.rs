@@ -60,6 +60,7 @@ fn vars(protocol: Protocol) -> Vars {
         paths: vec!["/bytes/128".to_owned()],
         others: Vec::new(),
         gateway: Gateway::default(),
+        upstream: Protocol::Http11,
         request_id_header: "x-weir-id".to_owned(),
         ports: BTreeMap::from([("backend".to_owned(), ([127, 0, 0, 1], 7001).into())]),
         part_cores: BTreeMap::new(),

@@ -2,9 +2,11 @@
 
 mod faults;
 mod products;
+mod routes;
 mod seconds;
 
 pub use products::{Separated, better, overview, separate};
+pub use routes::over_routes;
 pub use seconds::{PERCENTILES_NOTE, percentile_curve, placed};
 
 use weir_model::record::Role;

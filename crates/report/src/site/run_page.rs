@@ -68,7 +68,8 @@ fn above(run: &Recorded) -> (String, String) {
 
 fn sections(run: &Recorded, has_suite: bool) -> Vec<ExtraSection> {
     let summary = &run.summary;
-    let picture = charts::overview(&run.run, summary).map(Item::from);
+    let overview = charts::overview(&run.run, summary).into_iter();
+    let pictures = overview.chain(charts::over_routes(&run.run, summary)).map(Item::from);
     let overall = tables::particular(summary).into_iter().chain(tables::overall(summary)).map(Item::Table);
     // Its notes speak of sections that this page does not have.
     let matrix = Table { notes: Vec::new(), ..tables::matrix(summary) };
@@ -76,7 +77,7 @@ fn sections(run: &Recorded, has_suite: bool) -> Vec<ExtraSection> {
     noticed.retain(|table| !table.rows.is_empty());
     let machine = run.run.environment.iter().flat_map(tables::environment);
     let mut sections = vec![
-        ExtraSection::new("ranking", "Each product", overall.chain(picture).collect()),
+        ExtraSection::new("ranking", "Each product", overall.chain(pictures).collect()),
         ExtraSection::new("matrix", "Every workload under every load", vec![Item::Table(matrix)]),
         ExtraSection::new("findings", "Findings", noticed.into_iter().map(Item::Table).collect()),
         ExtraSection::new("environment", "Machine and programs", machine.map(Item::Table).collect()),

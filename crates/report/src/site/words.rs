@@ -36,6 +36,10 @@ pub(super) fn of_workload(workload: &Workload) -> String {
     if workload.origin_count() > 1 {
         parts.push(counted(u64::from(workload.origin_count()), "origin"));
     }
+    let gateway = &workload.gateway;
+    parts.extend(gateway.routes.map(|routes| counted(u64::from(routes), "route")));
+    parts.extend(gateway.filter.map(|filter| format!("the filter {}", filter.as_str())));
+    parts.extend(gateway.upstream.map(|upstream| format!("{} to the origin", upstream.title())));
     if workload.by_product {
         parts.push("answered by the product itself".to_owned());
     }

@@ -247,6 +247,7 @@ fn measurement(
             body_bytes_per_s: rate * 64.0,
             latency: seconds.latency.clone(),
             service: seconds.latency.clone(),
+            tenths: seconds.series.iter().flat_map(|second| [second.successful / 10; 10]).collect(),
             series: seconds.series.clone(),
             thread_busy: vec![0.4, 0.4],
             cpu_us: (1, 1),

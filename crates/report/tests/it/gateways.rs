@@ -6,9 +6,9 @@ use std::path::Path;
 use crate::common::{self, golden};
 use weir_model::counters::{AddressCounters, OriginCounters, RequestIdCounters};
 use weir_model::fault::{FaultKind, FaultRecord};
-use weir_model::gateway::AccessLog;
+use weir_model::gateway::{AccessLog, RouteKey};
 use weir_model::record::Measurement;
-use weir_report::{ChartFiles, load_run, make, summary, tables};
+use weir_report::{ChartFiles, Extra, Run, load_run, make, make_of, summary, tables};
 
 /// The made-up run as if each product had had a pool of three, of which one was killed, and a log with a gap.
 fn write_run_before_a_pool(run: &Path) {
@@ -53,6 +53,28 @@ fn a_pool_a_log_and_a_fault_have_tables_and_the_fault_its_charts() {
     for picture in [chart("errors"), chart("rate"), chart("latency")] {
         assert!(picture.contains("kill origin 2") && picture.contains("over"), "where the fault begins and ends");
     }
+}
+
+#[test]
+fn workloads_that_differ_in_their_routes_are_a_curve() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("2026-01-02T03-04-05-routes");
+    common::write_blocks(&folder, 1, 24);
+    let mut run = load_run(&folder).unwrap();
+    let charts = |run: &Run| {
+        make_of(run, summary(run), Extra::default(), ChartFiles::Pictures).unwrap();
+        let stems = ["rate", "cost", "memory"].map(|stem| format!("report/charts/routes-path-max-{stem}.svg"));
+        stems.map(|stem| fs::read_to_string(folder.join(stem)).unwrap_or_default())
+    };
+    assert_eq!(charts(&run), ["", "", ""].map(str::to_owned));
+    for (workload, routes) in run.suite.workloads.iter_mut().zip([1_000, 10]) {
+        workload.gateway.routes = Some(routes);
+    }
+    for picture in charts(&run) {
+        assert!(picture.contains("over routes by path") && picture.contains(">1,000<"), "{picture}");
+    }
+    run.suite.workloads[0].gateway.route_by = Some(RouteKey::Host);
+    assert_eq!(charts(&run), ["", "", ""].map(str::to_owned), "a point is no curve");
 }
 
 #[test]

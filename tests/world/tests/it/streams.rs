@@ -273,6 +273,15 @@ fn calls_have_their_messages_and_their_status() {
     let messages = result.messages.expect("streams");
     assert_eq!((result.total.error_count(), messages.total.received), (0, messages.total.whole));
     assert!(messages.total.whole > 4_000 && near(result.latency.p50_us, 2_000.0), "{:?}", result.latency);
+    // The response comes behind the last of the client's messages.
+    let path = "/weir.Echo/ClientStream?requests=16&size=128";
+    let mut sent = 0;
+    let result = call(None, path, |spec| {
+        spec.requests[0].request.body = vec![7; 1_000];
+        sent = StreamKind::Grpc.dressed(&spec.requests[0].request, None).body.len();
+    });
+    assert_eq!((sent, result.total.error_count()), (16 * 1_005, 0));
+    assert_eq!(result.request_body_bytes, Some(result.total.sent * 16 * 1_005));
 }
 
 #[test]

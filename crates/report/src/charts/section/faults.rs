@@ -1,4 +1,4 @@
-//! What a load saw of faults, second by second: successful responses, and errors. The rules are where faults begin and end. The module
+//! A load beside faults: successful responses by tenth of a second, and errors by second. The rules are where faults begin and end. The module
 //! does not know what a fault is.
 
 use super::seconds::{Timeline, measured, windows};
@@ -8,8 +8,11 @@ use crate::charts::{Chart, ChartKind, Line, Points};
 use crate::palette::Style;
 use crate::run::{Run, Trial};
 use crate::summary::{Row, Section};
-use weir_model::load::LoadSecond;
+use weir_model::load::{LoadResult, LoadSecond};
 use weir_model::text::Unit;
+
+/// A row of [`LoadResult::tenths`], seconds.
+const TENTH_S: f64 = 0.1;
 
 /// The charts of a section in which faults were provoked, or routes changed; none of another.
 pub(super) fn over_time(run: &Run, section: &Section) -> Vec<Chart> {
@@ -17,33 +20,50 @@ pub(super) fn over_time(run: &Run, section: &Section) -> Vec<Chart> {
     if !section.trials(run).any(is_disturbed) {
         return Vec::new();
     }
-    let chart = |stem: &str, title: &str, subtitle: &str, value: fn(&LoadSecond) -> u64| {
+    let chart = |stem: &str, title: &str, subtitle: &str, step: &str, rates: fn(&LoadResult) -> Points| {
         let timeline = Timeline::of(run, section);
-        let lines = section.all_rows().map(|row| line(run, section, row, &timeline, value)).collect();
+        let lines = section.all_rows().map(|row| line(run, section, row, &timeline, rates)).collect();
         Chart {
             name: format!("{}-{stem}", section.slug()),
             title: format!("{title} over time: {}", section.heading()),
             subtitle: subtitle.to_owned(),
-            alt: format!("{title}, second by second, for every product and block, with the times of faults."),
+            alt: format!("{title} by {step}, for every product and block, with the times of faults."),
             notes: vec![timeline.words().to_owned()],
             kind: ChartKind::lines(Axis::time(), Axis::linear(title, Unit::PER_SECOND.name), lines, timeline.rules()),
         }
     };
     vec![
-        chart("errors-time", "Errors", "Less is better. Requests without a successful response.", |row| row.errors),
-        chart("rate-time", "Successful responses", "More is better.", |row| row.successful),
+        chart("errors-time", "Errors", "Less is better. Requests without a successful response.", "second", errors),
+        chart(
+            "rate-time",
+            "Successful responses",
+            "More is better. A point is a tenth of a second.",
+            "tenth",
+            successes,
+        ),
     ]
 }
 
-fn line(run: &Run, section: &Section, row: &Row, timeline: &Timeline, value: fn(&LoadSecond) -> u64) -> Line {
+/// Errors a second, by second of the window.
+fn errors(load: &LoadResult) -> Points {
+    let whole = load.series.iter().filter(|second| second.length_s > 0.0);
+    let at = |second: &LoadSecond| f64::from(second.second) + second.length_s / 2.0;
+    whole.map(|second| (at(second), second.errors as f64 / second.length_s)).collect()
+}
+
+/// Successful responses a second, by tenth of a second of the window.
+fn successes(load: &LoadResult) -> Points {
+    let tenths = load.tenths.iter().enumerate();
+    tenths.map(|(nth, responses)| ((nth as f64 + 0.5) * TENTH_S, *responses as f64 / TENTH_S)).collect()
+}
+
+fn line(run: &Run, section: &Section, row: &Row, timeline: &Timeline, rates: fn(&LoadResult) -> Points) -> Line {
     let Style { colour, dash } = style(run, &row.entry);
     let mut pieces: Vec<Points> = Vec::new();
     for trial in measured(run, section).filter(|trial| trial.is_of(&row.entry)) {
         let start = timeline.start(trial.measurement.block);
         for (offset, load) in windows(trial) {
-            let whole = load.series.iter().filter(|second| second.length_s > 0.0);
-            let at = |second: &LoadSecond| start + offset + f64::from(second.second) + second.length_s / 2.0;
-            pieces.push(whole.map(|second| (at(second), value(second) as f64 / second.length_s)).collect());
+            pieces.push(rates(load).into_iter().map(|(at, rate)| (start + offset + at, rate)).collect());
         }
     }
     Line { name: row.label.clone(), colour, dash, pieces, ..Line::default() }

@@ -20,8 +20,8 @@ use crate::summary::{Metric, Row, Section};
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     starts: BTreeMap<u32, f64>,
-    /// Where faults begin and end.
-    faults: Vec<(f64, String)>,
+    /// Where faults begin and end, and where routes change.
+    marks: Vec<(f64, String)>,
 }
 
 impl Timeline {
@@ -40,18 +40,21 @@ impl Timeline {
             start += length.ceil().max(1.0);
             (block, own)
         });
-        let mut timeline = Timeline { starts: starts.collect(), faults: Vec::new() };
-        timeline.faults = timeline.marks(run, section);
+        let mut timeline = Timeline { starts: starts.collect(), marks: Vec::new() };
+        timeline.marks = timeline.marks_of(run, section);
         timeline
     }
 
-    /// The faults of the first trial of each block that has some: the suite plans the same for all, and the direct path has none.
-    fn marks(&self, run: &Run, section: &Section) -> Vec<(f64, String)> {
+    /// Faults and changes of the first trial of each block that has some: the suite plans the same for all, and the direct path has none.
+    fn marks_of(&self, run: &Run, section: &Section) -> Vec<(f64, String)> {
         let mut marks = Vec::new();
         for (block, start) in &self.starts {
-            let of_block = |trial: &&Trial| trial.measurement.block == *block && !trial.measurement.faults.is_empty();
-            let faults = measured(run, section).find(of_block).map(|trial| trial.measurement.faults.as_slice());
-            for fault in faults.unwrap_or_default() {
+            let of_block = || measured(run, section).map(|trial| &trial.measurement).filter(|m| m.block == *block);
+            let changes = of_block().find_map(|measurement| measurement.changes.as_ref());
+            let changes = changes.into_iter().flat_map(|changes| changes.began_s.iter().enumerate());
+            marks.extend(changes.map(|(nth, began)| (start + began, format!("#{}", nth + 1))));
+            let faults = of_block().map(|measurement| &measurement.faults).find(|faults| !faults.is_empty());
+            for fault in faults.into_iter().flatten() {
                 marks.push((start + fault.began_s, format!("{} {}", fault.what.as_str(), fault.part)));
                 marks.push((start + fault.ended_s, "over".to_owned()));
             }
@@ -64,11 +67,11 @@ impl Timeline {
         self.starts.get(&block).copied().unwrap_or(0.0)
     }
 
-    /// Rules where blocks begin, if there are several, and where faults begin and end.
+    /// Rules where blocks begin, if there are several, where faults begin and end, and where routes change.
     pub fn rules(&self) -> Vec<(f64, String)> {
         let blocks = self.starts.iter().filter(|_| self.starts.len() > 1);
         let blocks = blocks.map(|(block, start)| (*start, format!("block {block}")));
-        blocks.chain(self.faults.iter().cloned()).collect()
+        blocks.chain(self.marks.iter().cloned()).collect()
     }
 
     /// A sentence for the notes.
