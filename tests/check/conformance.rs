@@ -71,7 +71,7 @@ fn nginx_and_haproxy_answer_every_question() {
     assert_eq!([says("nginx", "request-body"), says("haproxy", "request-body")], ["buffers", "streams"]);
     // Upgrades need two lines in nginx's configuration, which only workloads with WebSocket have.
     assert_eq!([says("nginx", "websocket"), says("haproxy", "websocket")], ["426", "yes"]);
-    assert_eq!([says("nginx", "stream"), says("haproxy", "stream")], ["buffers", "yes"]);
+    assert_eq!([says("nginx", "stream"), says("haproxy", "stream")], ["yes", "yes"]);
     assert_eq!([says("nginx", "client-gone"), says("haproxy", "client-gone")], ["yes", "yes"]);
 
     let page = std::fs::read_to_string(page).expect("written");
