@@ -127,7 +127,7 @@ pub struct Evidence<'a> {
     pub replicates: bool,
     /// That product is to answer by itself, without the origin.
     pub by_product: bool,
-    /// That product's pool, routes and filter.
+    /// The pool, the routes and the filter of that product.
     pub gateway: &'a Gateway,
     /// What client and product spoke.
     pub protocol: Protocol,

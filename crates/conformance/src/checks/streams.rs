@@ -70,7 +70,7 @@ impl Open {
     }
 }
 
-/// Whether the messages of a stream come one by one.
+/// Checks that the messages of a stream come one by one.
 pub fn one_by_one(bed: &dyn Testbed) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let mut open = Open::new(&endpoint, &endpoint.request("GET", STREAM, &[]))?;
@@ -94,7 +94,7 @@ pub fn one_by_one(bed: &dyn Testbed) -> Result<Cell, Cell> {
     Ok(cell.with(late.unwrap_or_default()))
 }
 
-/// Whether the origin sees the beginning of a request's body before the client has sent its end.
+/// Tells whether the origin sees the beginning of a request's body before the client has sent its end.
 pub fn request_body(bed: &dyn Testbed) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let length = (2 * HALF).to_string();
@@ -110,7 +110,7 @@ pub fn request_body(bed: &dyn Testbed) -> Result<Cell, Cell> {
     Ok(Cell::new(Verdict::Yes, if came >= HALF as u64 / 2 { "streams" } else { "buffers" }))
 }
 
-/// Whether a connection is upgraded to WebSocket, and a message comes back over it.
+/// Upgrades a connection to WebSocket, and waits for a message to come back.
 pub fn upgrade(bed: &dyn Testbed) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let key = websocket::key(NONCE);
@@ -158,7 +158,7 @@ pub fn upgrade(bed: &dyn Testbed) -> Result<Cell, Cell> {
     }
 }
 
-/// After how long the origin learns that the client has left in the middle of a response.
+/// Measures how long it takes until the origin learns that the client has left in the middle of a response.
 pub fn client_gone(bed: &dyn Testbed, within: Duration) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let mut open = Open::new(&endpoint, &endpoint.request("GET", ENDLESS, &[]))?;
@@ -179,7 +179,7 @@ pub fn client_gone(bed: &dyn Testbed, within: Duration) -> Result<Cell, Cell> {
     Ok(Cell::no("goes on").with(format!("the origin still sends, or waits, {} later", about(within))))
 }
 
-/// What the origin counts now, whether all is answered or not.
+/// The counters of the origin at this moment.
 fn counters(bed: &dyn Testbed) -> Result<OriginCounters, Cell> {
     let response = super::reference(bed, "/_weir/counters")?;
     serde_json::from_slice(&response.body).map_err(|error| Cell::unknown(format!("the origin's counters: {error}")))

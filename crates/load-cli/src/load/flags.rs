@@ -279,12 +279,13 @@ pub struct ResponseFlags {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Connections")]
 pub struct ConnectionFlags {
-    /// HTTP version: 1.1 or 2 [default: 1.1].
+    /// HTTP version: 1.1, 2 or 3 [default: 1.1].
     ///
-    /// HTTP/2 is negotiated by ALPN with https, and used by prior knowledge with http.
+    /// HTTP/2 is negotiated by ALPN with https, and used by prior knowledge with http. HTTP/3 needs https, and speaks QUIC at the same port of
+    /// UDP.
     #[arg(long, value_name = "VERSION", value_parser = parse::http)]
     pub http: Option<Application>,
-    /// Concurrent requests on an HTTP/2 connection.
+    /// Concurrent requests on a connection of HTTP/2 or HTTP/3.
     #[arg(long, value_name = "N", value_parser = parse_count(1..=10_000u32), hide_short_help = true)]
     pub streams: Option<u32>,
     /// HTTP/1.1 requests that are pipelined on a connection; results say so.

@@ -77,8 +77,10 @@ impl StreamKind {
         }
     }
 
-    /// A request as it is sent: of WebSocket an upgrade, whose body is a message of at least so many bytes as a stamp takes; of gRPC a POST whose body is a message with its length before it, as often as `requests`
-    /// in the query says, with the headers of a call, and with the time that the client gives it.
+    /// A request as it is sent.
+    ///
+    /// WebSocket: an upgrade, whose body is a message that has room for a stamp. gRPC: a POST with the headers of a call and the time that
+    /// the client gives it. Its body is a message with its length before it, as often as `requests` in the query says.
     pub fn dressed(self, request: &Request, timeout: Option<Duration>) -> Request {
         let mut request = request.clone();
         if self == StreamKind::Grpc {

@@ -1,4 +1,4 @@
-//! A load beside faults: successful responses by tenth of a second, and errors by second. The rules are where faults begin and end. The module
+//! A load during faults: successful responses by tenth of a second, and errors by second. The rules are where faults begin and end. The module
 //! does not know what a fault is.
 
 use super::seconds::{Timeline, measured, windows};

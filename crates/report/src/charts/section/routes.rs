@@ -13,7 +13,7 @@ use crate::palette::Style;
 use crate::run::Run;
 use crate::summary::{Metric, Row, Section, Summary};
 
-/// What is drawn over the number of routes: stem of the file, name, unit, and the estimate of a row.
+/// A quantity over the number of routes: stem of the file, name, unit, and the estimate of a row.
 type Drawn = (&'static str, &'static str, Unit, fn(&Row) -> Option<Estimate>);
 
 const DRAWN: [Drawn; 3] = [
@@ -40,7 +40,7 @@ pub fn over_routes(run: &Run, summary: &Summary) -> Vec<Chart> {
     charts
 }
 
-/// Whether its requests reach the origin, by any route as often as by any other.
+/// True if its requests reach the origin, by any route as often as by any other.
 fn is_uniform(workload: &Workload) -> bool {
     workload.gateway.route_choice.is_none() && !workload.by_product
 }
@@ -78,7 +78,7 @@ fn chart(run: &Run, load: &str, key: RouteKey, sections: &[(u32, &Section)], dra
         ],
         kind: ChartKind::Lines(Lines {
             x: Axis { scale: Scale::Log, ..Axis::linear("Routes", "") },
-            // Of CPU time and memory some need fifty times as much as others.
+            // Some products need fifty times the CPU time and memory of others.
             y: Axis {
                 scale: if *stem == "rate" { Scale::Linear } else { Scale::Log },
                 ..Axis::linear(name, unit.name)

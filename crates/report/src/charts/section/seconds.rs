@@ -20,7 +20,7 @@ use crate::summary::{Metric, Row, Section};
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     starts: BTreeMap<u32, f64>,
-    /// Where faults begin and end, and where routes change.
+    /// Times at which faults begin and end, and at which routes change.
     marks: Vec<(f64, String)>,
 }
 
