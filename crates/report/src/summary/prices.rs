@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use weir_model::suite::{Entry, Workload};
-use weir_model::text::{list, unique};
+use weir_model::text::{grouped, list, unique};
 use weir_stats::{Estimate, paired_ratio};
 
 use super::rows::Cases;
@@ -89,16 +89,14 @@ pub(super) fn answer(rows: &[PriceRow]) -> Option<String> {
     }
     let mut products: Vec<_> = most.into_iter().collect();
     products.sort_by(|a, b| a.1.0.total_cmp(&b.1.0));
-    let (first, others) = products.split_first()?;
-    let cost = |(product, (ratio, title)): &(&str, (f64, &str))| {
+    let cost = |(product, (ratio, title)): (&str, (f64, &str))| {
         let lost = ((1.0 - ratio) * 100.0).round();
-        (product.to_string(), format!("\u{201c}{title}\u{201d} ({lost} %)"))
+        (title.to_owned(), format!("{product} ({lost} %)"))
     };
-    let (product, price) = cost(first);
-    let others: Vec<String> =
-        others.iter().map(cost).map(|(product, price)| format!("{product} for {price}")).collect();
-    let rest = if others.is_empty() { String::new() } else { format!(", {}", list(&others)) };
-    Some(format!("Of its requests a second, {product} pays most for {price}{rest}."))
+    let of_feature =
+        |(title, products): (String, Vec<String>)| format!("that of \u{201c}{title}\u{201d} for {}", list(&products));
+    let highest: Vec<String> = grouped(products.into_iter().map(cost)).into_iter().map(of_feature).collect();
+    (!highest.is_empty()).then(|| format!("The highest price in requests a second is {}.", list(&highest)))
 }
 
 #[cfg(test)]
@@ -121,9 +119,12 @@ mod tests {
             row("JWT", vec![price("A", 0.42)]),
             row("routes", vec![price("B", 1.04), price("C", 1.01)]),
         ];
-        let says =
-            "Of its requests a second, A pays most for \u{201c}JWT\u{201d} (58 %), B for \u{201c}a log\u{201d} (19 %).";
+        let says = "The highest price in requests a second is that of \u{201c}JWT\u{201d} for A (58 %) and that of \
+                    \u{201c}a log\u{201d} for B (19 %).";
         assert_eq!(answer(&rows).as_deref(), Some(says));
+        let alike = [row("JWT", vec![price("A", 0.42), price("B", 0.5), price("C", 0.9)])];
+        let says = "The highest price in requests a second is that of \u{201c}JWT\u{201d} for A (58 %), B (50 %) and C (10 %).";
+        assert_eq!(answer(&alike).as_deref(), Some(says));
         assert_eq!(answer(&[]), None);
     }
 }
