@@ -235,7 +235,7 @@ pub(super) fn rates(before: Option<f64>, after: Option<f64>) -> Result<Vec<Strin
 pub(super) fn definitions(old: &Suite, new: &Suite, case: &CaseId) -> Result<(), String> {
     if let (Some(a), Some(b)) = (old.workload(&case.workload), new.workload(&case.workload)) {
         let mut parts = a.differs_in(b);
-        if a.protocol.is_tls() && a.tls.unwrap_or(old.tls) != b.tls.unwrap_or(new.tls) {
+        if old.tls_of(a).zip(new.tls_of(b)).is_some_and(|(a, b)| a != b) {
             parts.push("TLS settings");
         }
         refuse("workload", &case.workload, &parts)?;

@@ -172,6 +172,13 @@ pub struct Workload {
     pub by_product: bool,
 }
 
+impl Suite {
+    /// How TLS is spoken under a workload of it; `None`: it is not.
+    pub fn tls_of(&self, workload: &Workload) -> Option<Tls> {
+        workload.protocol.is_tls().then(|| workload.tls.unwrap_or(self.tls))
+    }
+}
+
 impl Workload {
     /// How many origins stand behind the product.
     pub fn origin_count(&self) -> u32 {

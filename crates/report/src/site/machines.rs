@@ -21,8 +21,9 @@ const ALWAYS: [&str; 4] = ["CPU", "CPUs online", "Memory", "Kernel"];
 
 /// Whether two runs asked the same: cases of one name mean the same in both.
 pub(super) fn are_comparable(a: &Suite, b: &Suite) -> bool {
-    let workload = |own: &_| {
-        b.workload(own).is_none_or(|other| a.workload(own).is_some_and(|own| own.differs_in(other).is_empty()))
+    let workload = |name: &_| {
+        let both = a.workload(name).zip(b.workload(name));
+        both.is_none_or(|(own, other)| own.differs_in(other).is_empty() && a.tls_of(own) == b.tls_of(other))
     };
     let load =
         |own: &_| b.load(own).is_none_or(|other| a.load(own).is_some_and(|own| own.differs_in(other).is_empty()));
@@ -199,5 +200,25 @@ impl<'a> Case<'a> {
         }
         let id = format!("{}-table", self.first.slug());
         table.table(id, "Every product on every machine", &rows, |(_, row)| row_kind(row))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_model::suite::{Protocol, Tls, Workload};
+
+    #[test]
+    fn runs_that_speak_tls_in_another_way_are_not_laid_side_by_side() {
+        let over_tls = |workload: Option<Tls>, suite: Tls| {
+            let workload =
+                Workload { name: "w".to_owned(), protocol: Protocol::H2, tls: workload, ..Workload::default() };
+            Suite { workloads: vec![workload], tls: suite, ..Suite::default() }
+        };
+        let resumed = Tls { resumption: true, ..Tls::default() };
+        let usual = over_tls(None, Tls::default());
+        assert!(are_comparable(&usual, &over_tls(Some(Tls::default()), resumed)), "the workload's own settings count");
+        assert!(!are_comparable(&usual, &over_tls(None, resumed)));
+        assert!(!are_comparable(&usual, &over_tls(Some(resumed), Tls::default())));
     }
 }

@@ -140,8 +140,7 @@ impl<'a> Asked<'a> {
     fn by(run: &'a Recorded, section: &Section) -> Option<Asked<'a>> {
         let suite = &run.run.suite;
         let workload = suite.workloads.iter().find(|workload| workload.name == section.workload)?;
-        let tls = workload.protocol.is_tls().then_some(workload.tls.unwrap_or(suite.tls));
-        Some(Asked { workload, load: suite.load(&section.load)?, tls })
+        Some(Asked { workload, load: suite.load(&section.load)?, tls: suite.tls_of(workload) })
     }
 
     fn is_alike(&self, other: &Asked<'_>) -> bool {
