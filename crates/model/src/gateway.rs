@@ -199,7 +199,7 @@ impl Gateway {
     pub fn needs(&self, origins: u32) -> Vec<Feature> {
         let pool = (origins > 1).then_some(Feature::Pool);
         let failover = self.failover.then_some(Feature::Failover);
-        let routes = self.routes.map(|_| match self.route_by.unwrap_or_default() {
+        let routes = self.route_key().map(|key| match key {
             RouteKey::Path => Feature::Routes,
             RouteKey::Host => Feature::HostRoutes,
         });
@@ -211,15 +211,20 @@ impl Gateway {
         pool.into_iter().chain(self.balance.map(Feature::from)).chain(rest).collect()
     }
 
+    /// The part of a request that decides on its route; `None`: there are no routes.
+    pub fn route_key(&self) -> Option<RouteKey> {
+        self.routes.map(|_| self.route_by.unwrap_or_default())
+    }
+
     /// The host of the first route, if hosts decide on routes.
     pub fn first_host(&self) -> Option<&'static str> {
-        self.routes.filter(|_| self.route_by == Some(RouteKey::Host)).map(|_| FIRST_HOST)
+        (self.route_key() == Some(RouteKey::Host)).then_some(FIRST_HOST)
     }
 
     /// Makes the request of the first route one that takes a route of its own: the field `route` of its path or host is a column of
     /// [`Gateway::route_table`]. Returns whether it does: there may be no routes, or the path may be that of none.
     pub fn spread_over_routes(&self, request: &mut Request) -> bool {
-        let place = match self.routes.map(|_| self.route_by.unwrap_or_default()) {
+        let place = match self.route_key() {
             None => None,
             Some(RouteKey::Path) => Some(&mut request.path).filter(|path| path.starts_with(FIRST_ROUTE)),
             Some(RouteKey::Host) => request.headers.iter_mut().find(|(name, _)| name == "host").map(|(_, host)| host),
@@ -251,8 +256,7 @@ impl Gateway {
     /// # Errors
     /// The first contradiction.
     pub fn check(&self, origins: u32, path: &str) -> Result<(), (&'static str, String, String)> {
-        let by_path = self.routes.is_some() && self.route_by.unwrap_or_default() == RouteKey::Path;
-        if by_path && !path.starts_with("/r/") {
+        if self.route_key() == Some(RouteKey::Path) && !path.starts_with("/r/") {
             let wanted =
                 format!("a path that begins with {FIRST_ROUTE}, such as \"{FIRST_ROUTE}bytes/128\", or no routes");
             return Err(("routes", format!("the workload's path is {path:?}"), wanted));

@@ -154,6 +154,9 @@ impl ErrorKind {
     }
 }
 
+/// The length of a row of [`LoadResult::tenths`], seconds.
+pub const TENTH_S: f64 = 0.1;
+
 /// What the client says it did. The default is a load in which nothing happened.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadResult {

@@ -120,8 +120,7 @@ pub fn upgrade(bed: &dyn Testbed) -> Result<Cell, Cell> {
         ("Sec-WebSocket-Version", websocket::VERSION),
         ("Sec-WebSocket-Key", &key),
     ];
-    let mut request = endpoint.request("GET", "/ws", &headers);
-    let mut open = Open::new(&endpoint, &request)?;
+    let mut open = Open::new(&endpoint, &endpoint.request("GET", "/ws", &headers))?;
     let until = open.transport.clock().now().plus(TIMEOUT);
     let mut head = Vec::new();
     let frames = loop {
@@ -137,9 +136,9 @@ pub fn upgrade(bed: &dyn Testbed) -> Result<Cell, Cell> {
             return Ok(Cell::no("closes").with("before the response to the upgrade"));
         }
     };
-    request.clear();
-    websocket::put_frame(&mut request, Operation::Text, true, Some(*b"mask"), GREETING);
-    open.transport.write(&request, until)?;
+    let mut frame = Vec::new();
+    websocket::put_frame(&mut frame, Operation::Text, true, Some(*b"mask"), GREETING);
+    open.transport.write(&frame, until)?;
     let (mut parser, mut input) = (Parser::new(false), frames);
     loop {
         let mut left = input.as_slice();

@@ -11,7 +11,7 @@ use std::sync::PoisonError;
 use weir_audit as audit;
 use weir_host::role::ClientSpec;
 use weir_model::case_tests::{CaseTests, Control, ControlLoad, ControlRound};
-use weir_model::load::{LoadResult, LoadSpec};
+use weir_model::load::{LoadResult, LoadSpec, TENTH_S};
 use weir_model::product::ProductKind;
 use weir_model::record::{CaseId, Finding, Measurement, Point, Role, RoleUsage, Severity, Verdict};
 use weir_model::suite::{Arrivals, LoadKind};
@@ -44,9 +44,6 @@ const WARMUP_S: f64 = 0.1;
 
 /// Rounds where each differs.
 const MOST_ROUNDS: usize = 3;
-
-/// A row of [`LoadResult::tenths`], seconds.
-const TENTH_S: f64 = 0.1;
 
 /// Measures the points of a trial, and makes the tests of its case where no earlier trial has.
 pub fn measure_case(

@@ -79,8 +79,9 @@ impl StreamKind {
 
     /// A request as it is sent.
     ///
-    /// WebSocket: an upgrade, whose body is a message that has room for a stamp. gRPC: a POST with the headers of a call and the time that
-    /// the client gives it. Its body is a message with its length before it, as often as `requests` in the query says.
+    /// With WebSocket it is an upgrade, whose body is a message that has room for a stamp.
+    ///
+    /// With gRPC it is a POST with the headers of a call and the time that the client gives it. Its body is a message with its length before it, as often as `requests` in the query says.
     pub fn dressed(self, request: &Request, timeout: Option<Duration>) -> Request {
         let mut request = request.clone();
         if self == StreamKind::Grpc {

@@ -22,7 +22,7 @@ pub struct PriceRow {
     pub load: String,
     /// The workload's title.
     pub title: String,
-    /// Those of all products, in the suite's order; one that cannot do it has no numbers.
+    /// The prices for all products, in the suite's order. A product that cannot do it has no numbers.
     pub prices: Vec<Price>,
 }
 

@@ -8,11 +8,8 @@ use crate::charts::{Chart, ChartKind, Line, Points};
 use crate::palette::Style;
 use crate::run::{Run, Trial};
 use crate::summary::{Row, Section};
-use weir_model::load::{LoadResult, LoadSecond};
+use weir_model::load::{LoadResult, LoadSecond, TENTH_S};
 use weir_model::text::Unit;
-
-/// A row of [`LoadResult::tenths`], seconds.
-const TENTH_S: f64 = 0.1;
 
 /// The charts of a section in which faults were provoked, or routes changed; none of another.
 pub(super) fn over_time(run: &Run, section: &Section) -> Vec<Chart> {
