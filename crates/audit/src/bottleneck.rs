@@ -223,6 +223,8 @@ pub(super) mod tests {
         trial.series[0].psi_io = Some(0.9);
         assert!(fires(&trial), "a disk in one sample of ten");
         trial.series[0].psi_io = Some(0.0);
+        trial.load.connect.min_us = 400.0;
+        assert!(fires(&trial), "loopback");
         trial.load.connect.min_us = 5_000.0;
         assert!(!fires(&trial), "the network takes 5 ms");
         trial.load.connect.min_us = 0.0;

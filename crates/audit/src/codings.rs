@@ -8,13 +8,14 @@ use super::{Evidence, finding, finding_with, percent};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let codings = e.load.codings.as_ref().filter(|_| e.proxied)?;
-    let responses: u64 = e.load.total.statuses.values().sum();
+    // Refusals, which are counted elsewhere, may come as they are.
+    let responses = e.load.total.successful;
     let most = codings.iter().max_by_key(|(_, coded)| coded.responses);
     if e.gateway.filter == Some(Filter::Compression) {
         let came = most.map_or(0, |(_, coded)| coded.responses);
         let message = format!(
             "the product is to compress, and {} of {responses} responses came as they were",
-            responses - came.min(responses)
+            responses.saturating_sub(came)
         );
         return (came < responses).then(|| finding("not-coded", Severity::Fatal, message)).flatten();
     }
@@ -91,6 +92,14 @@ pub(super) mod tests {
         assert_eq!(found(10_000), None);
         let message = "the product is to compress, and 1 of 10000 responses came as they were";
         assert_eq!(found(9_999).as_deref(), Some(message));
+    }
+
+    #[test]
+    fn refusals_may_come_as_they_are() {
+        let mut trial = Trial { gateway: filtered(Filter::Compression, None), ..coded(9_000) };
+        trial.load.total.successful = 9_000;
+        trial.load.total.statuses = [(200, 9_000), (503, 1_000)].into();
+        assert_eq!(trial.check(super::check), None);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Decodes the coded bodies of responses, so that they are checked as the origin's would be, and counts them. `worker` hands over the
-//! complete ones, and `result` reads the counts. It does not know which coding the load accepts; `check` does.
+//! Decodes the coded bodies of responses, so that they are checked as the origin's would be, and counts the successful ones. `worker`
+//! hands over the complete ones, and `result` reads the counts. It does not know which coding the load accepts; `check` does.
 //!
 //! A body that is the same as one of the last is not decoded again: its hash says so. Servers code the same body into the same bytes
 //! unless they write the time into it.
@@ -54,17 +54,14 @@ impl CodingWatch {
         response: &Response,
         (coding, body): (Coding, &[u8]),
     ) -> Result<(), ErrorKind> {
-        let decoded = self.decoded(coding, body);
-        self.counts.entry(coding).or_default().add(&CodedResponses {
-            responses: 1,
-            bytes: body.len() as u64,
-            decoded_bytes: decoded.map_or(0, |decoded| decoded.size),
-        });
-        match decoded {
-            Some(Decoded { size, hash }) => expectation.validate_body(response, size, || hash),
+        let Some(Decoded { size, hash }) = self.decoded(coding, body) else {
             // A wrong status is the more serious.
-            None => expectation.validate_body(response, 0, || 0).and(Err(ErrorKind::WrongBody)),
-        }
+            return expectation.validate_body(response, 0, || 0).and(Err(ErrorKind::WrongBody));
+        };
+        expectation.validate_body(response, size, || hash)?;
+        let one = CodedResponses { responses: 1, bytes: body.len() as u64, decoded_bytes: size };
+        self.counts.entry(coding).or_default().add(&one);
+        Ok(())
     }
 
     fn decoded(&mut self, coding: Coding, body: &[u8]) -> Option<Decoded> {
@@ -183,6 +180,7 @@ mod tests {
         for (coding, bytes) in cases {
             let mut watch = CodingWatch::default();
             assert_eq!(verdict(&mut watch, &body, coding, &bytes), Err(ErrorKind::WrongBody), "{coding} {bytes:x?}");
+            assert!(watch.counts.is_empty(), "{coding} {bytes:x?}");
         }
         assert_eq!(
             verdict(&mut CodingWatch::default(), &body, "", &right),

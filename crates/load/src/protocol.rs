@@ -306,11 +306,19 @@ impl PartialResponse<'_> {
     }
 
     /// Its headers came, which are looked at if one is expected, and in samples.
-    #[inline]
+    // As `on_head` of HTTP/2.
+    #[inline(always)]
     pub(crate) fn headers<'h>(&mut self, headers: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone) {
         if self.expectation.is_successful_status(self.stream.response.status()) {
             self.watches.headers.record_response(self.stream.request, self.now, headers.clone());
         }
+        if self.expectation.checks_headers() || self.watches.messages.is_some() {
+            self.check_headers(headers);
+        }
+    }
+
+    #[inline(never)]
+    fn check_headers<'h>(&mut self, headers: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone) {
         if let Some(messages) = &mut self.watches.messages {
             messages.check_type(self.stream, headers.clone());
         }

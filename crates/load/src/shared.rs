@@ -2,7 +2,8 @@
 //! `run` and `worker`.
 //!
 //! No single request touches it, unless each request has a connection of its own. Workers read the numbers once a turn
-//! and write their own a hundred times a second; intervals are sent once a second.
+//! and write their own a hundred times a second; intervals are sent once a second. What one thread writes shares no cache line with
+//! what another reads each turn, or a load would not grow with its threads.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -21,15 +22,22 @@ pub(crate) struct Shared {
     abandon: AtomicBool,
     finished: AtomicU32,
     last: AtomicU64,
-    /// Connections open, of all workers, and the most there were.
-    open_now: AtomicU32,
-    most_open: AtomicU32,
+    connections: OpenConnections,
     /// One a worker.
     pub gauges: Vec<Gauge>,
 }
 
-/// The gauges of a worker.
+/// Connections open, of all workers, and the most there were. All workers write them.
 #[derive(Debug, Default)]
+#[repr(align(128))]
+struct OpenConnections {
+    now: AtomicU32,
+    most: AtomicU32,
+}
+
+/// The gauges of a worker. A line has 64 bytes, and many CPUs fetch two at a time.
+#[derive(Debug, Default)]
+#[repr(align(128))]
 pub(crate) struct Gauge {
     /// Connections ready for requests.
     pub open: AtomicU32,
@@ -45,8 +53,7 @@ impl Shared {
             abandon: AtomicBool::new(false),
             finished: AtomicU32::new(0),
             last: AtomicU64::new(0),
-            open_now: AtomicU32::new(0),
-            most_open: AtomicU32::new(0),
+            connections: OpenConnections::default(),
             gauges: (0..workers).map(|_| Gauge::default()).collect(),
         }
     }
@@ -98,18 +105,18 @@ impl Shared {
 
     /// A connection was made.
     pub(crate) fn opened(&self) {
-        let open = self.open_now.fetch_add(1, Ordering::Relaxed) + 1;
-        self.most_open.fetch_max(open, Ordering::Relaxed);
+        let open = self.connections.now.fetch_add(1, Ordering::Relaxed) + 1;
+        self.connections.most.fetch_max(open, Ordering::Relaxed);
     }
 
     /// One was closed or lost.
     pub(crate) fn closed(&self) {
-        self.open_now.fetch_sub(1, Ordering::Relaxed);
+        self.connections.now.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Most connections that were open at a time.
     pub(crate) fn most_open(&self) -> u32 {
-        self.most_open.load(Ordering::Relaxed)
+        self.connections.most.load(Ordering::Relaxed)
     }
 
     /// Sum of the workers' gauges: connections ready for requests.
@@ -181,4 +188,26 @@ pub(crate) struct WorkerResult {
     pub busy: f64,
     /// See [`weir_model::load::LoadResult::coalescing_us`].
     pub coalescing_us: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which pair of cache lines a value begins on.
+    fn lines<T>(value: &T) -> usize {
+        std::ptr::from_ref(value).addr() / 128
+    }
+
+    #[test]
+    fn no_worker_writes_a_line_that_another_reads() {
+        let shared = Shared::new(64);
+        let mut written: Vec<usize> = shared.gauges.iter().map(lines).collect();
+        written.push(lines(&shared.connections.now));
+        let read = [lines(&shared.start), lines(&shared.end), lines(&shared.abandon), lines(&shared.gauges)];
+        assert!(read.iter().all(|line| !written.contains(line)));
+        written.sort_unstable();
+        written.dedup();
+        assert_eq!(written.len(), 65, "each has lines of its own");
+    }
 }

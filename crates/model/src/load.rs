@@ -307,7 +307,7 @@ impl ErrorReason {
     }
 }
 
-/// Responses whose bodies came in one content coding. Of a response that cannot be decoded, `decoded_bytes` has nothing.
+/// Successful responses whose bodies came in one content coding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CodedResponses {
     /// How many.

@@ -139,6 +139,15 @@ impl HttpState {
     /// When the response to a complete request is due, and its fault. The clock is read only for delays.
     #[inline]
     pub(crate) fn delay_and_fault(&mut self, resolved: &Resolved, role: Role) -> (Option<u64>, Option<Fault>) {
+        let plain = role != Role::Counted || !(self.shared.special || resolved.special);
+        if plain && self.faults.is_empty() {
+            return (None, None);
+        }
+        self.draw_delay_and_fault(resolved, plain)
+    }
+
+    #[inline(never)]
+    fn draw_delay_and_fault(&mut self, resolved: &Resolved, plain: bool) -> (Option<u64>, Option<Fault>) {
         // A health check is a request of weir's own, and sees them, too.
         if !self.faults.is_empty()
             && let Some(effect) = self.faults.effect(self.address(), self.clock.now())
@@ -150,10 +159,7 @@ impl HttpState {
                 Effect::Unavailable => (None, Some(Fault::Status(503))),
             };
         }
-        if role != Role::Counted || !(self.shared.special || resolved.special) {
-            return (None, None);
-        }
-        self.shared.draw_delay_and_fault(&self.clock, resolved)
+        if plain { (None, None) } else { self.shared.draw_delay_and_fault(&self.clock, resolved) }
     }
 
     /// The head of a counted request of HTTP/1.1 came: its ID, and whether it is as the client sent it.
@@ -188,8 +194,28 @@ impl HttpState {
         IdentifiedRequest { id: Some(id), check: check_head(&mut shared.check, value, counters) }
     }
 
+    /// What of a request its response is to have, as far as the head has it.
+    #[inline(never)]
+    pub(crate) fn begin_echo<'a>(
+        &mut self,
+        resolved: &Resolved,
+        header: impl FnOnce(&str) -> Option<&'a [u8]>,
+        write_head: impl FnOnce(&mut Echoed, &Room),
+    ) -> Echoed {
+        match resolved.source {
+            Source::Echo => Echoed::begin(self.buffer(), header("content-type").unwrap_or_default()),
+            Source::Headers | Source::Request => {
+                let mut echoed = Echoed::begin(self.buffer(), b"");
+                write_head(&mut echoed, &self.shared.room);
+                echoed
+            }
+            _ if resolved.reads_request_body() => Echoed::begin(self.buffer(), b""),
+            Source::Fixed | Source::Counters | Source::Stream => Echoed::default(),
+        }
+    }
+
     /// A request is complete: takes the response that its body asks for, where there are two, and drops the body then.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn choose(&mut self, resolved: &mut Rc<Resolved>, body: &mut Echoed) {
         let Some(streamed) = resolved.streamed() else { return };
         if openai::asks_for_stream(body.body()) {

@@ -265,7 +265,9 @@ impl<H: Half> Http2<H> {
         if request.too_large {
             request.resolved = std::rc::Rc::new(Resolved::too_large());
         }
-        state.choose(&mut request.resolved, &mut request.echoed);
+        if !request.resolved.fixed {
+            state.choose(&mut request.resolved, &mut request.echoed);
+        }
         let (due, fault) = state.delay_and_fault(&request.resolved, request.role);
         if let Some(due) = due {
             let timer = self.set_timer(state, due, request.stream);

@@ -22,6 +22,7 @@ use weir_wire::http1::{self, ConnectionHeader, Framing, RequestHead, Version};
 use weir_wire::request_id::RequestId;
 
 use crate::fault::Fault;
+use crate::held::Room;
 use crate::http::{HttpState, IdentifiedRequest};
 use crate::in_flight::InFlight;
 use crate::paced::{Paced, PacedStream};
@@ -117,6 +118,13 @@ struct Current {
     too_large: bool,
 }
 
+/// The socket that a request without a body opens, where its target is one, and the response that says so.
+#[inline(never)]
+fn accept_socket(resolved: &Resolved, head: &RequestHead<'_>) -> Option<(Box<WebSocket>, String)> {
+    let shape = resolved.plan.socket().filter(|_| head.framing == Framing::None)?;
+    WebSocket::accept(head, shape).map(|(socket, response)| (Box::new(socket), response))
+}
+
 impl Pipeline {
     /// Resets the state for a new connection.
     pub(crate) fn begin(&mut self, conn: Conn) {
@@ -180,35 +188,32 @@ impl Pipeline {
         head: &RequestHead<'_>,
         read: usize,
     ) -> Option<Box<WebSocket>> {
-        let resolved = state.shared.cache.resolve(head.target);
-        if let Some(shape) = resolved.plan.socket().filter(|_| head.framing == Framing::None)
-            && let Some((socket, response)) = WebSocket::accept(head, shape)
-        {
-            self.head_bytes = 0;
-            state.own_request(resolved.source, &mut self.reader);
-            self.send_apart(transport, response.as_bytes(), Role::Own);
-            return Some(Box::new(socket));
+        let mut resolved = state.shared.cache.resolve(head.target);
+        if !resolved.fixed {
+            if let Some((socket, response)) = accept_socket(&resolved, head) {
+                self.head_bytes = 0;
+                state.own_request(resolved.source, &mut self.reader);
+                self.send_apart(transport, response.as_bytes(), Role::Own);
+                return Some(socket);
+            }
+            resolved = resolved.chosen(|name| http1::header(head.raw, name));
+            // A call has trailers, and nobody reads those of HTTP/1.1.
+            if resolved.plan.is_call() {
+                resolved = Rc::new(Resolved::status_page(505));
+            }
         }
-        let resolved = resolved.chosen(|name| http1::header(head.raw, name));
-        // A call has trailers, and nobody reads those of HTTP/1.1.
-        let resolved = if resolved.plan.is_call() { Rc::new(Resolved::status_page(505)) } else { resolved };
         let role = if resolved.own { Role::Own } else { Role::Counted };
         let read = mem::take(&mut self.head_bytes) + read as u64;
         self.count(state, role, resolved.source, head, read);
         let IdentifiedRequest { id, check } =
             if role == Role::Counted { state.identify_http1(head) } else { IdentifiedRequest::default() };
-        let echoed = match resolved.source {
-            Source::Echo => Echoed::begin(state.buffer(), http1::header(head.raw, "content-type").unwrap_or_default()),
-            Source::Headers | Source::Request => {
-                let mut echoed = Echoed::begin(state.buffer(), b"");
-                echoed.push(&state.shared.room, head.raw);
-                echoed
-            }
-            _ if resolved.reads_request_body() => Echoed::begin(state.buffer(), b""),
-            Source::Fixed | Source::Counters | Source::Stream => Echoed::default(),
-        };
-        let announced = matches!(head.framing, Framing::Length(length) if length > MAX_PAYLOAD as u64);
-        let too_large = resolved.reads_request_body() && announced;
+        let (mut echoed, mut too_large) = (Echoed::default(), false);
+        if !resolved.fixed {
+            let write_head = |echoed: &mut Echoed, room: &Room| _ = echoed.push(room, head.raw);
+            echoed = state.begin_echo(&resolved, |name| http1::header(head.raw, name), write_head);
+            let announced = matches!(head.framing, Framing::Length(length) if length > MAX_PAYLOAD as u64);
+            too_large = resolved.reads_request_body() && announced;
+        }
         let (version, head_only) = (head.version, head.method == b"HEAD");
         let (has_id, id) = (id.is_some(), id.unwrap_or_default());
         self.current = Some(Current { resolved, echoed, role, id, has_id, check, version, head_only, too_large });
@@ -298,14 +303,18 @@ impl Pipeline {
 
     /// The current request is complete.
     pub(crate) fn on_end<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, keep_alive: bool) {
+        if let Some(current) = &mut self.current
+            && !current.resolved.fixed
+        {
+            state.choose(&mut current.resolved, &mut current.echoed);
+        }
         let Some(current) = self.current.take() else {
             return;
         };
-        let Current { resolved, mut echoed, role, id, has_id, check, version, head_only, too_large } = current;
+        let Current { resolved, echoed, role, id, has_id, check, version, head_only, too_large } = current;
         let id = has_id.then_some(id);
         state.end_check(check);
-        let mut resolved = if too_large { Rc::new(Resolved::too_large()) } else { resolved };
-        state.choose(&mut resolved, &mut echoed);
+        let resolved = if too_large { Rc::new(Resolved::too_large()) } else { resolved };
         let (due, fault) = state.delay_and_fault(&resolved, role);
         let plan = &resolved.plan;
         let ends_by_close = plan.chunked && version == Version::Http10;

@@ -116,6 +116,8 @@ pub(crate) struct Resolved {
     pub(crate) ready_head: usize,
     /// The target specifies a delay or a fault.
     pub(crate) special: bool,
+    /// Nothing of a request but its target decides about the response, which has nothing of the request.
+    pub(crate) fixed: bool,
     /// The response to requests with a header that asks for another: one with a coded body, or the leave to pass.
     other: Option<Rc<Resolved>>,
     /// The same as a stream, for requests whose body asks for one.
@@ -235,7 +237,11 @@ impl Resolved {
             let streamed = Some(streamed);
             let plan = Plan { stream: None, ..plan };
             let content_type = given_type.unwrap_or(content_type);
-            return Resolved { streamed, ..Resolved::prepared(plan, own, source, body, content_type, headers) };
+            return Resolved {
+                streamed,
+                fixed: false,
+                ..Resolved::prepared(plan, own, source, body, content_type, headers)
+            };
         }
         let content_type = given_type.unwrap_or(content_type);
         let headers = match plan.stream {
@@ -252,7 +258,8 @@ impl Resolved {
         });
         let authorized = (plan.subject == Subject::Authorize).then(|| Rc::new(Resolved::fixed(200, nothing(), own)));
         let other = coded.or(authorized);
-        Resolved { other, ..Resolved::prepared(plan, own, source, body, content_type, headers) }
+        let resolved = Resolved::prepared(plan, own, source, body, content_type, headers);
+        Resolved { fixed: resolved.fixed && other.is_none(), other, ..resolved }
     }
 
     fn prepared(
@@ -277,6 +284,7 @@ impl Resolved {
             }
         }
         let special = plan.delay.is_some() || plan.faults.is_some();
+        let fixed = source == Source::Fixed && !plan.is_call() && plan.socket().is_none();
         Resolved {
             plan,
             own,
@@ -286,6 +294,7 @@ impl Resolved {
             ready: ready.into(),
             ready_head,
             special,
+            fixed,
             other: None,
             streamed: None,
             headers,

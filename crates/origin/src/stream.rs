@@ -163,9 +163,9 @@ impl MessageStream {
         stream
     }
 
-    /// The same with a time at which its client gives it up.
-    pub(crate) fn until(self, deadline: Option<u64>) -> MessageStream {
-        MessageStream { deadline: deadline.unwrap_or(u64::MAX), ..self }
+    /// The same with a time at which its client gives it up; `u64::MAX`: never.
+    pub(crate) fn until(self, deadline: u64) -> MessageStream {
+        MessageStream { deadline, ..self }
     }
 
     fn draw(&mut self, time: RandomDuration) -> u64 {
@@ -363,16 +363,16 @@ mod tests {
     fn a_call_has_a_status_and_keeps_its_deadline() {
         let shape = Shape { wrapping: Wrapping::Call, messages: 4, ..Shape::default() };
         for (fault, deadline, wanted, messages) in [
-            (None, None, Status::OK, 4),
-            (None, Some(260_000_000), Status::OK, 4),
-            (None, Some(230_000_000), Status::DEADLINE_EXCEEDED, 2),
-            (Some(Fault::Error), None, Status::INTERNAL, 2),
+            (None, u64::MAX, Status::OK, 4),
+            (None, 260_000_000, Status::OK, 4),
+            (None, 230_000_000, Status::DEADLINE_EXCEEDED, 2),
+            (Some(Fault::Error), u64::MAX, Status::INTERNAL, 2),
         ] {
             let mut stream = MessageStream::begin(shape, 7, None, fault, 0).until(deadline);
             let mut out = Vec::new();
             while !stream.is_done() {
                 let (before, next) = (out.len(), stream.next_bytes());
-                assert!(stream.due() <= deadline.unwrap_or(u64::MAX));
+                assert!(stream.due() <= deadline);
                 stream.write(stream.due(), &mut out);
                 assert_eq!(out.len() - before, next);
             }

@@ -189,6 +189,7 @@ pub const CASES: &[Case] = &[
     authenticated("honest", Failed("401 would be right")),
     compressed("gzip", Clean),
     compressed("gzip-most=100", Found(&["not-coded"], &["came as they were"], Invalid)),
+    compressed("gzip-refuse=500", Found(&["refusals"], &["503"], Suspect)),
     compressed("honest", Failed("the content coding of its response is none")),
     stream("relay", Clean),
     stream("relay-gather=100", Note("held-messages", "coalesces")),

@@ -87,6 +87,8 @@ pub enum Fault {
     Gzip,
     /// The same, but for one response of the load in so many.
     GzipMost(u64),
+    /// Compresses, and refuses one in so many with 503.
+    GzipRefuse(u64),
     /// Takes 4 ms longer for each request of one connection in so many.
     SlowConnection(u64),
     /// Never responds to what comes in the first 300 ms on one connection in so many.
@@ -164,6 +166,7 @@ impl Fault {
             "own" => Fault::Own,
             "gzip" => Fault::Gzip,
             "gzip-most" => Fault::GzipMost(number()?),
+            "gzip-refuse" => Fault::GzipRefuse(number()?),
             "swallow" => Fault::Swallow(number()?),
             "slow-connection" => Fault::SlowConnection(number()?),
             "uneven" => Fault::Uneven,

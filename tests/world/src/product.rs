@@ -305,7 +305,9 @@ impl Product {
             }
             Fault::Mirror => self.ask(io, Exchange { is_silent: true, ..exchange.clone() }),
             Fault::Retry(n) if one_in(n) => exchange.asks = 2,
-            Fault::Refuse(n) if one_in(n) => return self.respond(io, exchange.client, misbehaviour::REFUSAL),
+            Fault::Refuse(n) | Fault::GzipRefuse(n) if one_in(n) => {
+                return self.respond(io, exchange.client, misbehaviour::REFUSAL);
+            }
             Fault::Reset(n) if one_in(n) => {
                 self.clients.remove(&exchange.client);
                 return io.abort(exchange.client);
@@ -386,7 +388,9 @@ impl Product {
                 misbehaviour::add_header(response, misbehaviour::ADDED_HEADER)
             }
             Fault::GzipMost(n) if in_load && number % n == n / 2 => response,
-            Fault::Gzip | Fault::GzipMost(_) => misbehaviour::compress(response, request).unwrap_or_default(),
+            Fault::Gzip | Fault::GzipMost(_) | Fault::GzipRefuse(_) => {
+                misbehaviour::compress(response, request).unwrap_or_default()
+            }
             _ => response,
         };
         let response = match self.route().number {

@@ -297,9 +297,9 @@ fn handshakes(tls: &TlsResult) -> String {
     format!("{}{resumed}{failed}", agreed.join(" "))
 }
 
-/// How many responses came coded, of how many, and what that saved.
+/// How many successful responses came coded, of how many, and what that saved.
 fn coded(result: &LoadResult, codings: &BTreeMap<Coding, CodedResponses>) -> String {
-    let responses: u64 = result.total.statuses.values().sum();
+    let responses = result.total.successful;
     let one = |(coding, coded): (&Coding, &CodedResponses)| {
         let (bytes, decoded) = (human_bytes(coded.bytes as f64), human_bytes(coded.decoded_bytes as f64));
         format!(

@@ -36,8 +36,8 @@ pub(super) struct Request {
     pub(super) too_large: bool,
     /// Bytes of the response's body; known once that is written.
     pub(super) body_length: u64,
-    /// Of a call, when its client gives it up.
-    deadline: Option<u64>,
+    /// When its client gives it up; `u64::MAX`: never. Only of a call.
+    deadline: u64,
     head_only: bool,
 }
 
@@ -182,34 +182,37 @@ impl Bytes {
     }
 }
 
+/// The response to a request with this head, of those that its target has, and when its client gives it up; `u64::MAX`: never.
+#[inline(never)]
+fn choose(state: &HttpState, resolved: Rc<Resolved>, head: &RequestHead<'_>) -> (Rc<Resolved>, u64) {
+    let resolved = resolved.chosen(|name| head.headers.get(name));
+    if !resolved.plan.is_call() {
+        return (resolved, u64::MAX);
+    }
+    let timeout = head.headers.get(grpc::TIMEOUT).and_then(grpc::parse_timeout);
+    let deadline = timeout.map_or(u64::MAX, |timeout| state.clock.now() + timeout.as_nanos() as u64);
+    let is_call = head.headers.get("content-type").is_some_and(grpc::is_grpc);
+    (if is_call { resolved } else { Rc::new(Resolved::status_page(415)) }, deadline)
+}
+
 impl Request {
     /// Makes a request from its head.
     #[inline]
     pub(super) fn new(state: &mut HttpState, stream: Stream, head: &RequestHead<'_>) -> Request {
-        let resolved = state.shared.cache.resolve(head.path);
-        let mut resolved = resolved.chosen(|name| head.headers.get(name));
-        let mut deadline = None;
-        if resolved.plan.is_call() {
-            let timeout = head.headers.get(grpc::TIMEOUT).and_then(grpc::parse_timeout);
-            deadline = timeout.map(|timeout| state.clock.now() + timeout.as_nanos() as u64);
-            if !head.headers.get("content-type").is_some_and(grpc::is_grpc) {
-                resolved = Rc::new(Resolved::status_page(415));
-            }
+        let mut resolved = state.shared.cache.resolve(head.path);
+        let mut deadline = u64::MAX;
+        if !resolved.fixed {
+            (resolved, deadline) = choose(state, resolved, head);
         }
         let role = if resolved.own { Role::Own } else { Role::Counted };
         let IdentifiedRequest { id, check } =
             if role == Role::Counted { state.identify_http2(head) } else { IdentifiedRequest::default() };
-        let echoed = match resolved.source {
-            Source::Echo => Echoed::begin(state.buffer(), head.headers.get("content-type").unwrap_or_default()),
-            Source::Headers | Source::Request => {
-                let mut echoed = Echoed::begin(state.buffer(), b"");
-                write_head(&mut echoed, &state.shared.room, head);
-                echoed
-            }
-            _ if resolved.reads_request_body() => Echoed::begin(state.buffer(), b""),
-            Source::Fixed | Source::Counters | Source::Stream => Echoed::default(),
-        };
-        let too_large = resolved.reads_request_body() && head.length.is_some_and(|n| n > MAX_PAYLOAD as u64);
+        let (mut echoed, mut too_large) = (Echoed::default(), false);
+        if !resolved.fixed {
+            let write_head = |echoed: &mut Echoed, room: &Room| write_head(echoed, room, head);
+            echoed = state.begin_echo(&resolved, |name| head.headers.get(name), write_head);
+            too_large = resolved.reads_request_body() && head.length.is_some_and(|n| n > MAX_PAYLOAD as u64);
+        }
         let head_only = head.method == b"HEAD";
         Request { stream, resolved, echoed, role, id, check, too_large, body_length: 0, deadline, head_only }
     }
@@ -236,8 +239,8 @@ impl Request {
 
     /// The messages that follow the head, if it is a stream.
     pub(super) fn messages(&self) -> Option<Shape> {
-        let has_body = !self.head_only && !resolve::bodiless(self.resolved.plan.status);
-        self.resolved.plan.stream.filter(|_| self.resolved.source == Source::Stream && has_body)
+        let has_body = || !self.head_only && !resolve::bodiless(self.resolved.plan.status);
+        self.resolved.plan.stream.filter(|_| self.resolved.source == Source::Stream && has_body())
     }
 
     /// Responds in the usual way, and records the length of the body.

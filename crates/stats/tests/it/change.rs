@@ -175,3 +175,15 @@ fn power() {
         }
     }
 }
+
+#[test]
+fn the_shortest_stretch_is_found_wherever_it_is() {
+    let noise = normals(&mut ChaCha8Rng::seed_from_u64(1), 60);
+    // At an end it and the rest are one change.
+    for at in 1..58 {
+        let level = |i: usize| if (at..at + 2).contains(&i) { 0.2 } else { 1.0 };
+        let series: Vec<f64> = noise.iter().enumerate().map(|(i, x)| level(i) + 0.01 * x).collect();
+        let found = other_level(&series, MATTERS).map(|stretch| (stretch.start, stretch.end));
+        assert_eq!(found, Some((at, at + 2)));
+    }
+}

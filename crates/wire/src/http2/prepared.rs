@@ -198,7 +198,7 @@ impl Prepared {
     }
 
     /// Whether this is the head of a response, and the filled-in values can be sent.
-    pub(crate) fn responses(&self, values: &[&[u8]]) -> bool {
+    pub(crate) fn can_respond_with(&self, values: &[&[u8]]) -> bool {
         self.status != 0 && values.len() <= self.changing.len() && values.iter().all(|value| is_value(value))
     }
 

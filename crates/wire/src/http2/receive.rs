@@ -53,7 +53,9 @@ impl Conn {
         if !self.memo.matches(block, &mut self.fields) {
             return false;
         }
-        self.repeats += u32::from(self.memo_inserts && self.repeats <= MOST_ENTRIES);
+        if self.memo_inserts && self.repeats <= MOST_ENTRIES {
+            self.repeats += 1;
+        }
         true
     }
 

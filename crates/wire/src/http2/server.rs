@@ -324,7 +324,7 @@ impl Server {
         out: &mut O,
     ) -> Result<SendStatus, SendError> {
         let slot = self.slot(stream, false)?;
-        if !head.responses(values) {
+        if !head.can_respond_with(values) {
             return Err(SendError::BadValue);
         }
         self.conn.put_block(stream.id, ends, out.buffer(), |encoder, out| {

@@ -88,8 +88,8 @@ impl Prepared {
     }
 
     /// Whether this is the head of a response, and the filled-in values can be sent.
-    pub(super) fn responses(&self, values: &[&[u8]]) -> bool {
-        self.checked.responses(values)
+    pub(super) fn can_respond_with(&self, values: &[&[u8]]) -> bool {
+        self.checked.can_respond_with(values)
     }
 
     /// Whether a response has no body because of the method or the status.

@@ -291,7 +291,7 @@ impl Server {
         out: &mut O,
     ) -> Result<(), SendError> {
         let slot = self.slot(stream, false)?;
-        if !head.responses(values) {
+        if !head.can_respond_with(values) {
             return Err(SendError::BadValue);
         }
         head.put(Values { headers: values, ..Values::default() }, None, out.buffer());
