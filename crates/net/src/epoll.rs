@@ -17,9 +17,9 @@ use rustix::event::epoll;
 
 use crate::datagrams::{self, DatagramIo, Outbound};
 use crate::send_queue::{NONE, SendQueuePool};
-use crate::slots::{Flag, Skips, Slots};
+use crate::slots::{Flag, Receipt, Receipts, Slots};
 use crate::socket::{self, check};
-use crate::{Address, Conn, DatagramCounts, Driver, Event, Handler, Io, Listener, Waker, host};
+use crate::{Address, Conn, DatagramCounts, Driver, Event, Handler, Io, Listener, SocketLimits, Waker, host};
 
 /// The most bytes that one read takes.
 const READ_BUFFER: usize = 64 * 1024;
@@ -54,7 +54,8 @@ pub struct EpollDriver {
     accept_paused_until: Option<u64>,
     slots: Slots,
     queues: SendQueuePool,
-    skips: Skips,
+    receipts: Receipts,
+    limits: SocketLimits,
     datagrams: DatagramIo,
     /// Bound sockets of datagrams that the handler does not know of yet, with their numbers as listeners.
     bound: Vec<(Conn, usize)>,
@@ -94,7 +95,8 @@ impl EpollDriver {
             accept_paused_until: None,
             slots: Slots::default(),
             queues: SendQueuePool::default(),
-            skips: Skips::default(),
+            receipts: Receipts::default(),
+            limits: SocketLimits::default(),
             datagrams: DatagramIo::default(),
             bound: Vec::new(),
             dirty: Vec::new(),
@@ -166,7 +168,7 @@ impl EpollDriver {
         slot.set(Flag::Dead);
         let (fd, queue) = (mem::replace(&mut slot.fd, -1), slot.queue);
         slot.queue = NONE;
-        self.skips.end(index);
+        self.receipts.end(index);
         if queue != NONE {
             self.queues.give(queue);
         }
@@ -215,8 +217,21 @@ impl Io for EpollDriver {
 
     fn skip(&mut self, conn: Conn, bytes: u64) {
         if self.slots.open(conn).is_some() {
-            self.skips.set(conn.slot() as u32, bytes);
+            self.receipts.set(conn.slot() as u32, Receipt::Skip(bytes));
         }
+    }
+
+    fn receive_at_most(&mut self, conn: Conn, bytes: u64) {
+        let Some(slot) = self.slots.open(conn) else { return };
+        // What came meanwhile causes no kernel event.
+        if bytes > 0 && !slot.is(Flag::Connecting) {
+            self.again.push(conn);
+        }
+        self.receipts.limit(conn.slot() as u32, bytes);
+    }
+
+    fn limit_sockets(&mut self, limits: SocketLimits) {
+        self.limits = limits;
     }
 
     fn want_sent(&mut self, conn: Conn) {

@@ -34,7 +34,7 @@ pub use host::{
     Clock, CpuTime, SchedulingClass, monotonic_ns, pin_to_cpu, raise_descriptor_limit, set_scheduling_class, unix_ns,
 };
 pub use probe::{DriverKind, ProbeError, probe};
-pub use socket::{interface_index, listen_socket};
+pub use socket::{SocketLimits, interface_index, listen_socket};
 pub use timer_queue::TimerQueue;
 pub use unix::{UnixError, UnixSocket, listen_unix};
 pub use uring::{BufferFill, UringDriver};
@@ -166,6 +166,16 @@ pub trait Io {
     /// [`Event::Skipped`]; those that were on their way to the program come as [`Event::Data`]. A later call replaces an earlier one.
     /// Only for TCP: other sockets need a buffer. A driver may ignore it.
     fn skip(&mut self, _conn: Conn, _bytes: u64) {}
+
+    /// At most so many bytes are received from now on, and none after them until the next call; [`u64::MAX`]: as many as come, as before
+    /// any call. Bytes that the program does not receive fill the kernel's buffers, and then the peer can send no more. The end of the
+    /// stream and a reset are reported once there is something to receive for again, or when sending fails. Called in the event in
+    /// which a connection is accepted or made, or before, it holds for all bytes; later, what is on its way to the program comes all the
+    /// same. It ends what [`Io::skip`] has allowed, as that ends this. Only for TCP and Unix sockets.
+    fn receive_at_most(&mut self, _conn: Conn, _bytes: u64) {}
+
+    /// TCP sockets that [`Io::connect`] makes from now on have these limits.
+    fn limit_sockets(&mut self, _limits: SocketLimits) {}
 
     /// From now on a wait that would end with the first event goes on until there are about so many `events`, for `within` at most, so
     /// that what comes in short succession is handled together. Zero: it ends with the first, as it does before any call. Only

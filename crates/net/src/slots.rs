@@ -92,40 +92,56 @@ impl Slot {
     }
 }
 
-/// How much of what arrives may be dropped, by slot: of few connections, which have large messages.
-#[derive(Debug, Default)]
-pub(crate) struct Skips(HashMap<u32, u64>);
+/// How the next bytes of a connection are received, where that is not the usual way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Receipt {
+    /// So many bytes may be dropped.
+    Skip(u64),
+    /// So many bytes are received, and then none.
+    AtMost(u64),
+}
 
-impl Skips {
-    /// The most that one operation drops, so that progress shows.
+/// The same by slot: of few connections, which have large messages, or of slow readers.
+#[derive(Debug, Default)]
+pub(crate) struct Receipts(HashMap<u32, Receipt>);
+
+impl Receipts {
+    /// The most that one operation drops or receives, so that progress shows.
     const AT_ONCE: u64 = 1 << 20;
 
-    /// So much of what arrives in a slot from now on may be dropped.
-    pub(crate) fn set(&mut self, index: u32, bytes: u64) {
-        self.0.insert(index, bytes);
+    /// Bytes that arrive in a slot from now on are received so.
+    pub(crate) fn set(&mut self, index: u32, receipt: Receipt) {
+        self.0.insert(index, receipt);
+    }
+
+    /// At most so much is received in a slot from now on; [`u64::MAX`]: all is as usual.
+    pub(crate) fn limit(&mut self, index: u32, bytes: u64) {
+        if bytes == u64::MAX { self.end(index) } else { self.set(index, Receipt::AtMost(bytes)) }
     }
 
     /// So much has arrived, dropped or not.
     #[inline]
     pub(crate) fn arrived(&mut self, index: u32, bytes: usize) {
         if !self.0.is_empty()
-            && let Some(left) = self.0.get_mut(&index)
+            && let Some(Receipt::Skip(left) | Receipt::AtMost(left)) = self.0.get_mut(&index)
         {
             *left = left.saturating_sub(bytes as u64);
         }
     }
 
-    /// What the next operation in a slot may drop; `None` where nothing was to be dropped since it was last asked about for data.
+    /// How much the next operation in a slot may drop or receive; `None` where all is as usual.
     #[inline]
-    pub(crate) fn next(&self, index: u32) -> Option<u32> {
+    pub(crate) fn next(&self, index: u32) -> Option<Receipt> {
         if self.0.is_empty() {
             return None;
         }
-        // At most a MiB.
-        self.0.get(&index).map(|left| (*left).min(Skips::AT_ONCE) as u32)
+        Some(match *self.0.get(&index)? {
+            Receipt::Skip(left) => Receipt::Skip(left.min(Receipts::AT_ONCE)),
+            Receipt::AtMost(left) => Receipt::AtMost(left.min(Receipts::AT_ONCE)),
+        })
     }
 
-    /// Nothing more is to be dropped in a slot.
+    /// All is as usual in a slot.
     #[inline]
     pub(crate) fn end(&mut self, index: u32) {
         if !self.0.is_empty() {

@@ -29,6 +29,25 @@ pub(crate) fn is_out_of_resources(error: i32) -> bool {
     matches!(error, libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM | libc::ENOSPC)
 }
 
+/// Limits on how much the kernel holds of the bytes that a peer sends, so that it is no more than at a slow client of the internet. By
+/// default the kernel chooses, and over loopback it holds megabytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SocketLimits {
+    /// The receive buffer, bytes; the kernel takes about twice as much memory for it.
+    pub receive_buffer: Option<u32>,
+    /// The largest segment that the peer is to send, bytes. Its send buffer grows with it, too.
+    pub segment: Option<u32>,
+}
+
+impl SocketLimits {
+    fn set(self, fd: &OwnedFd) -> io::Result<()> {
+        if let Some(bytes) = self.receive_buffer {
+            sockopt::set_socket_recv_buffer_size(fd, bytes as usize)?;
+        }
+        self.segment.map_or(Ok(()), |bytes| set_option(fd, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes as i32))
+    }
+}
+
 /// An address in the kernel's form.
 ///
 /// # Errors
@@ -78,11 +97,11 @@ pub(crate) fn borrow<'a>(fd: RawFd) -> BorrowedFd<'a> {
     unsafe { BorrowedFd::borrow_raw(fd) }
 }
 
-/// An option of IP that `rustix` lacks.
-fn set_option(fd: &OwnedFd, name: i32, value: i32) -> io::Result<()> {
+/// An option that `rustix` lacks.
+fn set_option(fd: &OwnedFd, level: i32, name: i32, value: i32) -> io::Result<()> {
     let (value, size) = ((&raw const value).cast(), size_of::<i32>() as libc::socklen_t);
     // SAFETY: the option value is a live int, and its size is given.
-    check(unsafe { libc::setsockopt(fd.as_raw_fd(), libc::IPPROTO_IP, name, value, size) }).map(drop)
+    check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, value, size) }).map(drop)
 }
 
 fn tcp_socket(addr: &SocketAddr, nonblocking: bool) -> io::Result<OwnedFd> {
@@ -100,16 +119,22 @@ pub(crate) fn stream_socket(family: AddressFamily, nonblocking: bool) -> io::Res
 ///
 /// With a source address the port is chosen only when connecting (`IP_BIND_ADDRESS_NO_PORT`), so that one
 /// source port can serve several destinations. With the unspecified address nothing is bound, and all ports are tried alike.
-pub(crate) fn client_socket(to: &Address, from: Option<IpAddr>, nonblocking: bool) -> io::Result<OwnedFd> {
+pub(crate) fn client_socket(
+    to: &Address,
+    from: Option<IpAddr>,
+    limits: SocketLimits,
+    nonblocking: bool,
+) -> io::Result<OwnedFd> {
     let Address::Tcp(to) = to else {
         return stream_socket(AddressFamily::UNIX, nonblocking);
     };
     let fd = tcp_socket(to, nonblocking)?;
     sockopt::set_tcp_nodelay(&fd, true)?;
+    limits.set(&fd)?;
     if from.is_some_and(|ip| ip.is_unspecified()) {
         try_every_port(&fd);
     } else if let Some(ip) = from {
-        set_option(&fd, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
+        set_option(&fd, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
         net::bind(&fd, &SocketAddr::new(ip, 0))?;
     }
     Ok(fd)
@@ -119,7 +144,7 @@ pub(crate) fn client_socket(to: &Address, from: Option<IpAddr>, nonblocking: boo
 /// better; beyond half of them each connection would search all of the taken half in vain. Linux does so from 6.8 on for sockets
 /// that have a range of their own, here the system's (ip(7), `IP_LOCAL_PORT_RANGE`). Others find their port more slowly.
 fn try_every_port(fd: &OwnedFd) {
-    let _ = set_option(fd, IP_LOCAL_PORT_RANGE, (u32::from(u16::MAX) << 16) as i32);
+    let _ = set_option(fd, libc::IPPROTO_IP, IP_LOCAL_PORT_RANGE, (u32::from(u16::MAX) << 16) as i32);
 }
 
 /// Prepares a listener for a driver: it is non-blocking, and accepted sockets inherit `TCP_NODELAY`.

@@ -40,9 +40,9 @@ use self::ring::{Completion, OpKind, Ring};
 use self::scratch::Scratch;
 use crate::datagrams::{self, DatagramIo, Outbound};
 use crate::send_queue::{NONE, SendQueuePool};
-use crate::slots::{Flag, Skips, Slots};
+use crate::slots::{Flag, Receipt, Receipts, Slots};
 use crate::socket;
-use crate::{Address, Conn, DatagramCounts, DescriptorKind, Driver, Handler, Io, Listener, Waker, host};
+use crate::{Address, Conn, DatagramCounts, DescriptorKind, Driver, Handler, Io, Listener, SocketLimits, Waker, host};
 
 /// What all connections receive in a turn, 1 or 2 MiB, stays in a core's cache until it is read. A response of 160 KiB takes two or three
 /// receives. With buffers for 16 MiB such responses cost a sixth more, because they were written to memory and read from it; where
@@ -75,8 +75,10 @@ pub struct UringDriver {
     accept_paused_until: Option<u64>,
     slots: Slots,
     queues: SendQueuePool,
-    /// Connections whose next bytes may be dropped. They have one receive at a time, since a multishot one would copy.
-    skips: Skips,
+    /// Connections whose next bytes may be dropped, or that receive only so many. They have one receive at a time, since a multishot one
+    /// would copy, and take all.
+    receipts: Receipts,
+    limits: SocketLimits,
     datagrams: DatagramIo,
     /// Bound sockets of datagrams that the handler does not know of yet, with their numbers as listeners.
     bound: Vec<(Conn, usize)>,
@@ -160,7 +162,8 @@ impl UringDriver {
             accept_paused_until: None,
             slots: Slots::default(),
             queues: SendQueuePool::default(),
-            skips: Skips::default(),
+            receipts: Receipts::default(),
+            limits: SocketLimits::default(),
             datagrams: DatagramIo::default(),
             bound: Vec::new(),
             dirty: Vec::new(),
@@ -210,6 +213,11 @@ impl UringDriver {
     }
 
     fn push_receive(&mut self, index: u32) {
+        let next = self.receipts.next(index);
+        // A connection that has failed is read to its end.
+        if next == Some(Receipt::AtMost(0)) && self.slots.get(index).error == 0 {
+            return;
+        }
         self.slots.get_mut(index).set(Flag::Receiving);
         let place = self.socket_ref(index);
         if self.slots.get(index).is(Flag::Datagrams) {
@@ -217,20 +225,23 @@ impl UringDriver {
             // SAFETY: it points to nothing.
             return unsafe { self.push(poll, OpKind::Poll, index) };
         }
-        let (receive, kind) = match self.skips.next(index) {
-            None => (at!(place, |at| opcode::RecvMulti::new(at, buffers::GROUP).build()), OpKind::Receive),
-            // All was dropped, and what comes now is looked at: as little as a head, for more of the same may follow it.
-            Some(0) => {
-                let entry = at!(place, |at| opcode::Recv::new(at, std::ptr::null_mut(), HEAD_BYTES)
-                    .buf_group(buffers::GROUP)
-                    .build());
-                (entry.flags(squeue::Flags::BUFFER_SELECT), OpKind::Receive)
+        let once = |most: u32| {
+            let entry =
+                at!(place, |at| opcode::Recv::new(at, std::ptr::null_mut(), most).buf_group(buffers::GROUP).build());
+            (entry.flags(squeue::Flags::BUFFER_SELECT), OpKind::Receive)
+        };
+        let (receive, kind) = match next {
+            None | Some(Receipt::AtMost(0)) => {
+                (at!(place, |at| opcode::RecvMulti::new(at, buffers::GROUP).build()), OpKind::Receive)
             }
+            Some(Receipt::AtMost(most)) => once(most as u32),
+            // All was dropped, and what comes now is looked at: as little as a head, for more of the same may follow it.
+            Some(Receipt::Skip(0)) => once(HEAD_BYTES),
             // The kernel writes nothing, so there is no buffer. With MSG_WAITALL one operation would be enough, but on Linux 6.18 it may then
             // never complete.
-            Some(most) => {
+            Some(Receipt::Skip(most)) => {
                 self.slots.get_mut(index).set(Flag::Skipping);
-                let flags = libc::MSG_TRUNC;
+                let (most, flags) = (most as u32, libc::MSG_TRUNC);
                 let entry = at!(place, |at| opcode::Recv::new(at, std::ptr::null_mut(), most).flags(flags).build());
                 (entry, OpKind::Skip)
             }
@@ -248,6 +259,17 @@ impl UringDriver {
             (false, false) => OpKind::Receive,
         };
         self.push_cancel(kind, index);
+    }
+
+    /// The next receive is to be another.
+    fn receive_otherwise(&mut self, index: u32) {
+        let slot = self.slots.get(index);
+        if !slot.is_any(&[Flag::Receiving, Flag::Connecting, Flag::Eof]) {
+            self.receive_again(index);
+        } else if slot.is(Flag::Receiving) && self.receipts.next(index).is_none() {
+            // A multishot one would copy all that comes. Once it has ended, an operation follows that does not.
+            self.push_cancel(OpKind::Receive, index);
+        }
     }
 
     fn push_cancel(&mut self, kind: OpKind, index: u32) {
@@ -315,7 +337,7 @@ impl UringDriver {
             return;
         }
         self.drop_queues(index);
-        self.skips.end(index);
+        self.receipts.end(index);
         if self.slots.get(index).is(Flag::Receiving) {
             self.cancel_receive(index);
         }
@@ -355,7 +377,7 @@ impl Io for UringDriver {
     fn connect(&mut self, to: &Address, from: Option<IpAddr>) -> io::Result<Conn> {
         let addr = socket::raw_addr(to)?;
         // Blocking: the ring waits where a blocking socket would, and fails at once on non-blocking ones.
-        let socket = socket::client_socket(to, from, false)?;
+        let socket = socket::client_socket(to, from, self.limits, false)?;
         let index = self.hold(socket);
         self.slots.get_mut(index).set(Flag::Connecting);
         let addr = self.scratch.addr(addr);
@@ -389,16 +411,21 @@ impl Io for UringDriver {
     }
 
     fn skip(&mut self, conn: Conn, bytes: u64) {
-        if self.slots.open(conn).is_none() {
-            return;
+        if self.slots.open(conn).is_some() {
+            self.receive_otherwise(conn.slot() as u32);
+            self.receipts.set(conn.slot() as u32, Receipt::Skip(bytes));
         }
-        let index = conn.slot() as u32;
-        let multishot = self.slots.get(index).is(Flag::Receiving) && self.skips.next(index).is_none();
-        self.skips.set(index, bytes);
-        if multishot {
-            // It would copy what comes. Once it has ended, an operation follows that does not.
-            self.push_cancel(OpKind::Receive, index);
+    }
+
+    fn receive_at_most(&mut self, conn: Conn, bytes: u64) {
+        if self.slots.open(conn).is_some() {
+            self.receive_otherwise(conn.slot() as u32);
+            self.receipts.limit(conn.slot() as u32, bytes);
         }
+    }
+
+    fn limit_sockets(&mut self, limits: SocketLimits) {
+        self.limits = limits;
     }
 
     fn want_sent(&mut self, conn: Conn) {

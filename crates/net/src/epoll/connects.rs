@@ -28,7 +28,7 @@ pub(super) struct Waiting {
 impl EpollDriver {
     pub(super) fn begin_connect(&mut self, to: &Address, from: Option<IpAddr>) -> io::Result<Conn> {
         let addr = socket::raw_addr(to)?;
-        let fd = socket::client_socket(to, from, true)?;
+        let fd = socket::client_socket(to, from, self.limits, true)?;
         let error = connect(fd.as_raw_fd(), &addr).err();
         if error == Some(libc::EAGAIN) && to.tcp().is_none() {
             // Not watched yet: the kernel would report that an unconnected socket is writable.

@@ -8,7 +8,7 @@ use super::calls::{accept, receive, skip};
 use super::{ACCEPTS_A_TURN, ENDS, EpollDriver, NO_GENERATION, READS_A_TURN, WAKER, WATCH, token};
 use crate::host::monotonic_ns;
 use crate::send_queue::NONE;
-use crate::slots::Flag;
+use crate::slots::{Flag, Receipt};
 use crate::socket::{self, ACCEPT_PAUSE, is_out_of_resources};
 use crate::{Conn, Event, Handler};
 
@@ -179,17 +179,24 @@ impl EpollDriver {
             self.check_for_reset(handler, index);
             return false;
         }
-        let skipping = self.skips.next(index).filter(|most| *most > 0);
-        let (received, most) = match skipping {
-            Some(most) => (skip(fd, most), most as usize),
-            None => (receive(fd, buffer), buffer.len()),
+        let next = self.receipts.next(index);
+        let skipping = matches!(next, Some(Receipt::Skip(1..)));
+        let (received, most) = match next {
+            Some(Receipt::Skip(most @ 1..)) => (skip(fd, most as u32), most as usize),
+            // A connection that has failed is read to its end.
+            Some(Receipt::AtMost(0)) if known == 0 => return false,
+            Some(Receipt::AtMost(most @ 1..)) => {
+                let most = buffer.len().min(most as usize);
+                (receive(fd, &mut buffer[..most]), most)
+            }
+            _ => (receive(fd, buffer), buffer.len()),
         };
         match received {
             Ok(0) => self.ended(handler, index),
             Ok(count) => {
-                self.skips.arrived(index, count);
+                self.receipts.arrived(index, count);
                 if self.slots.get(index).is_open() {
-                    let event = if skipping.is_some() { Event::Skipped(count) } else { Event::Data(&buffer[..count]) };
+                    let event = if skipping { Event::Skipped(count) } else { Event::Data(&buffer[..count]) };
                     handler.on_event(self, conn, event);
                 }
                 // A short read has emptied the socket. The next bytes cause a new kernel event.

@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering;
 use super::network::{ListenerId, NodeId, Notice};
 use super::{Shared, World};
 use crate::{
-    Address, Clock, Conn, CpuTime, DatagramCounts, Datagrams, Driver, Event, Handler, Io, SchedulingClass, Wake,
+    Address, Clock, Conn, CpuTime, DatagramCounts, Datagrams, Driver, Event, Handler, Io, SchedulingClass,
+    SocketLimits, Wake,
 };
 
 /// See the module. It belongs to one node; dropping it closes the node's sockets.
@@ -188,6 +189,16 @@ impl Io for SimDriver {
 
     fn skip(&mut self, conn: Conn, bytes: u64) {
         self.world.shared.network().skip(self.node, conn, bytes);
+    }
+
+    fn receive_at_most(&mut self, conn: Conn, bytes: u64) {
+        self.world.shared.network().receive_at_most(self.node, conn, bytes);
+    }
+
+    fn limit_sockets(&mut self, limits: SocketLimits) {
+        if let Some(bytes) = limits.receive_buffer {
+            self.world.shared.network().node(self.node).options.receive_buffer = bytes as usize;
+        }
     }
 
     fn batch_completions(&mut self, within: std::time::Duration, events: u32) -> bool {

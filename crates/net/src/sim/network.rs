@@ -145,6 +145,8 @@ pub(super) struct Socket {
     /// Bytes read that the peer does not know of.
     freed: usize,
     skip: u64,
+    /// The program receives so many bytes more.
+    at_most: u64,
     eof: bool,
     eof_told: bool,
     /// Why it is gone, by the kernel's number.
@@ -550,6 +552,7 @@ impl Network {
             segments: VecDeque::new(),
             freed: 0,
             skip: 0,
+            at_most: u64::MAX,
             eof: false,
             eof_told: false,
             error: None,
@@ -704,7 +707,14 @@ impl Network {
 
     pub(super) fn skip(&mut self, node: NodeId, conn: Conn, bytes: u64) {
         if let Some(socket) = self.usable(node, conn) {
-            self.sockets[socket].skip = bytes;
+            (self.sockets[socket].skip, self.sockets[socket].at_most) = (bytes, u64::MAX);
+        }
+    }
+
+    pub(super) fn receive_at_most(&mut self, node: NodeId, conn: Conn, bytes: u64) {
+        if let Some(socket) = self.usable(node, conn) {
+            (self.sockets[socket].skip, self.sockets[socket].at_most) = (0, bytes);
+            self.list(socket);
         }
     }
 
@@ -769,7 +779,13 @@ impl Network {
     fn transmit(&mut self, socket: SocketId) {
         let one = &self.sockets[socket];
         let may_send = matches!(one.state, State::Open | State::Closing);
-        let Some(peer) = one.peer.filter(|_| may_send) else { return };
+        let Some(peer) = one.peer.filter(|_| may_send) else {
+            // Who sends is told why nothing can be sent, also where nothing is received.
+            if one.error.is_some() {
+                self.list(socket);
+            }
+            return;
+        };
         let most = self.nodes[one.node].options.send_buffer;
         let to = self.sockets[peer].node;
         let split = self.link(one.node, to).split;
@@ -964,6 +980,11 @@ impl Network {
         if std::mem::take(&mut one.connected) {
             return Some(Notice::Connected);
         }
+        // It is not read, and so nobody sees its end, unless it cannot be made or sent to.
+        let fails = one.error.is_some() && (one.state == State::Connecting || !one.queue.is_empty());
+        if one.at_most == 0 && !fails {
+            return std::mem::take(&mut one.sent).then_some(Notice::Sent);
+        }
         if !one.received.is_empty() {
             return Some(self.read(socket));
         }
@@ -998,14 +1019,17 @@ impl Network {
             one.segments.pop_front();
         }
         let skipped = (one.skip as usize).min(length);
-        if skipped > 0 {
+        // One that has failed is read to its end.
+        let most = if skipped > 0 { skipped as u64 } else { one.at_most };
+        if most > 0 && most < length as u64 {
             // The rest is read next.
-            if skipped < length {
-                one.segments.push_front(length - skipped);
-            }
-            length = skipped;
+            one.segments.push_front(length - most as usize);
+            length = most as usize;
         }
         one.skip = one.skip.saturating_sub(length as u64);
+        if one.at_most < u64::MAX {
+            one.at_most = one.at_most.saturating_sub(length as u64);
+        }
         let bytes = take(&mut one.received, length);
         self.free(socket, length);
         if skipped > 0 { Notice::Skipped(skipped) } else { Notice::Data(bytes) }

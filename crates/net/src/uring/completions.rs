@@ -12,7 +12,7 @@ use super::files::{SocketRef, at};
 use super::ring::{Completion, OpKind, Wait};
 use crate::host::monotonic_ns;
 use crate::send_queue::NONE;
-use crate::slots::Flag;
+use crate::slots::{Flag, Receipt};
 use crate::socket::{ACCEPT_PAUSE, is_out_of_resources};
 use crate::{Event, Handler};
 
@@ -268,11 +268,11 @@ impl UringDriver {
         let was_dead = self.slots.get(index).is(Flag::Dead);
         if let Some(buffer) = completion.buffer() {
             if completion.result > 0 && self.slots.get(index).is_open() {
-                match self.skips.next(index) {
+                match self.receipts.next(index) {
                     None => {}
                     // The message after one that was dropped: if this one is not, what follows is received as usual.
-                    Some(0) => self.skips.end(index),
-                    Some(_) => self.skips.arrived(index, completion.result as usize),
+                    Some(Receipt::Skip(0)) => self.receipts.end(index),
+                    Some(_) => self.receipts.arrived(index, completion.result as usize),
                 }
                 // SAFETY: the kernel has filled that many bytes, and the buffer is returned only below.
                 let bytes = unsafe { self.buffers.bytes(buffer, completion.result as usize) };
@@ -295,7 +295,7 @@ impl UringDriver {
         slot.clear(Flag::Skipping);
         let was_dead = slot.is(Flag::Dead);
         if count > 0 && slot.is_open() {
-            self.skips.arrived(index, count);
+            self.receipts.arrived(index, count);
             let conn = self.slots.conn(index);
             handler.on_event(self, conn, Event::Skipped(count));
         }
@@ -454,7 +454,8 @@ impl UringDriver {
         }
         let index = completion.index();
         let slot = self.slots.get(index);
-        if (slot.is(Flag::Dead) || slot.error != 0) && slot.is(Flag::Receiving) {
+        let limited = matches!(self.receipts.next(index), Some(Receipt::AtMost(_)));
+        if (slot.is(Flag::Dead) || slot.error != 0 || limited) && slot.is(Flag::Receiving) {
             self.cancel_receive(index);
         }
     }

@@ -57,6 +57,8 @@ macro_rules! on_every_driver {
         on_kernel! {{
             $($few)*
             $($many)*
+            // A simulated peer's buffer is as large, whatever its segments are.
+            limits::a_slow_reader_leaves_most_with_the_peer,
             // It reads the kernel's table of sockets.
             ends::sockets_do_not_leak,
             // Simulated Unix sockets have no files.
@@ -81,6 +83,8 @@ on_every_driver! {
         echo::one_byte_comes_back,
         ends::abort_resets_the_peer,
         ends::refused_connect_fails_once,
+        limits::an_end_is_reported_when_something_is_received_for_again,
+        limits::what_cannot_be_sent_is_a_failure_though_nothing_is_received,
         ends::data_before_a_reset_is_delivered_before_the_failure,
         ends::a_reset_at_once_with_data_is_noticed_by_what_is_sent,
         ends::close_before_connected_emits_no_event,
@@ -115,6 +119,8 @@ on_every_driver! {
         skip::an_end_in_what_is_dropped_is_reported,
         skip::a_connection_that_drops_can_be_closed_and_its_successor_gets_all,
         ends::abort_while_blocked_resets_the_peer,
+        limits::a_peer_is_stopped_while_nothing_is_received,
+        limits::a_connection_that_receives_can_be_stopped,
         hostile::no_peer_leaves_a_connection_behind,
         hostile::a_server_that_resets_leaves_no_connection_behind,
         hostile::floods_end_when_they_are_closed,
