@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use crate::fault::Fault;
 use crate::record::Skipped;
 use crate::suite::{Entry, Load, LoadKind, Series, Suite};
 
@@ -108,6 +109,8 @@ fn shrink(load: &mut Load, windows: u32, share: u32) {
         (_, Series::Rounds(_)) => LEAST_ROUND,
         _ => LEAST_WINDOW,
     };
+    // A fault has to end in the window.
+    let least = load.faults.iter().map(Fault::end).fold(least, Duration::max);
     load.duration = shorter(load.duration, least, windows);
     load.warmup = shorter(load.warmup, LEAST_WARMUP, windows);
     load.steady = load.steady.map(|most| shorter(most, LEAST_STEADY, windows));

@@ -156,3 +156,11 @@ proptest! {
         prop_assert!(takes(less) <= takes(more).max(seconds(less)));
     }
 }
+
+#[test]
+fn a_window_keeps_room_for_its_faults() {
+    let mut suite = long();
+    suite.loads[0].faults = vec![Fault { at: seconds(5), lasts: seconds(4), ..Fault::default() }];
+    let least = suite.fitted(&budget(seconds(0))).expect_err("takes longer").smallest;
+    assert_eq!(least.loads[0].duration, seconds(9));
+}
