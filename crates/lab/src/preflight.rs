@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use weir_model::InputError;
 use weir_model::product::Product;
-use weir_model::suite::{Load, Suite};
+use weir_model::suite::Suite;
 
 use weir_product::render::quotable;
 
@@ -28,9 +28,10 @@ pub fn descriptors(suite: &Suite, products: &BTreeMap<String, Product>, limit: u
         // Upstream is HTTP/1.1: each request in flight has a connection of its own.
         let streams = suite.workloads.iter().map(|w| load.streams_of(w.protocol)).max().unwrap_or(1);
         let each = 1 + u64::from(streams);
-        let needed = u64::from(load.connections) * each + OTHER_DESCRIPTORS;
+        let connections = load.all_connections();
+        let needed = u64::from(connections) * each + OTHER_DESCRIPTORS;
         if needed > limit {
-            let Load { name, connections, .. } = load;
+            let name = &load.name;
             let most = limit.saturating_sub(OTHER_DESCRIPTORS) / each;
             return Err(InputError::of(
                 format!("suite {}: load {name}: connections", suite.name),

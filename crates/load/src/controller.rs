@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use weir_model::At;
-use weir_model::load::{ErrorKind, LoadProtocol, LoadResult, LoadSpec};
+use weir_model::load::{ErrorKind, LoadProtocol, LoadResult, LoadSpec, SlowClients};
 use weir_model::suite::LoadKind;
 use weir_net::{DescriptorKind, Driver, DriverKind, MakeTask, Next, Task};
 use weir_quic::OverTask;
@@ -26,6 +26,7 @@ use crate::protocol::{Http1, Http2, Http3, Instance, Juno, Memcached, Protocol, 
 use crate::quic::{self, Handshakes};
 use crate::result::{self, Span};
 use crate::shared::{Message, Ready, Shared, WorkerResult};
+use crate::slow_clients::SlowTask;
 use crate::stop::StopFlag;
 use crate::worker::Worker;
 
@@ -72,6 +73,8 @@ pub struct Controller {
     spares: Vec<Sender<Box<Interval>>>,
     aggregate: Aggregate,
     outcomes: Vec<WorkerResult>,
+    /// The account of the slow clients; `None`: they are not gone yet.
+    slow_clients: Option<Vec<SlowClients>>,
     sinks: Sinks,
     /// When it was made.
     begun: u64,
@@ -143,6 +146,7 @@ impl Controller {
             first: None,
             spares,
             outcomes: Vec::new(),
+            slow_clients: (plan.slow_clients == 0).then(Vec::new),
             sinks,
             begun: options.now,
             stage: Stage::Connecting(Vec::new()),
@@ -198,9 +202,10 @@ impl Controller {
         self.first.take().or_else(|| self.messages.try_recv().ok())
     }
 
-    /// Whether a worker has reported its result.
+    /// Whether a worker has reported its result. The slow clients come after the workers.
     pub(crate) fn has_reported(&self, worker: u32) -> bool {
-        self.outcomes.iter().any(|outcome| outcome.thread == worker)
+        let is_slow = worker as usize >= self.plan.shares.len();
+        is_slow && self.slow_clients.is_some() || self.outcomes.iter().any(|outcome| outcome.thread == worker)
     }
 
     /// The CPUs of the workers' threads, in turn.
@@ -232,7 +237,7 @@ impl Controller {
             match message {
                 Message::Connected(one) => ready.push(one),
                 // Intervals and results come only after the start.
-                Message::Interval(..) | Message::Done(_) => {}
+                Message::Interval(..) | Message::Done(_) | Message::SlowClients(_) => {}
             }
         }
         let of = self.plan.shares.iter().map(|share| self.plan.first_connections(share)).sum();
@@ -309,13 +314,14 @@ impl Controller {
             match message {
                 Message::Interval(worker, interval) => self.take_interval(worker, interval, progress),
                 Message::Done(outcome) => self.outcomes.push(*outcome),
+                Message::SlowClients(gone) => self.slow_clients = Some(gone),
                 Message::Connected(_) => {}
             }
         }
         self.end_with_the_last();
         self.pass_marks(now, progress);
         let Some(mut span) = self.span().copied() else { return };
-        if self.outcomes.len() == self.plan.shares.len() {
+        if self.outcomes.len() == self.plan.shares.len() && self.slow_clients.is_some() {
             if !matches!(self.stage, Stage::Draining(_)) {
                 progress(Progress::WindowEnd);
             }
@@ -409,7 +415,10 @@ impl Controller {
             output::write_series(sink, &self.aggregate.series)?;
         }
         progress(Progress::Distributions(Box::new(Distributions::of(&self.aggregate.samples))));
-        Ok(result::result(&self.plan, self.driver, &span, self.aggregate, &self.outcomes, self.shared.most_open()))
+        let slow_clients = self.slow_clients.unwrap_or_default();
+        let most_open = self.shared.most_open();
+        let result = result::result(&self.plan, self.driver, &span, self.aggregate, &self.outcomes, most_open);
+        Ok(LoadResult { slow_clients, ..result })
     }
 }
 
@@ -417,7 +426,7 @@ impl Controller {
 pub struct LoadTasks<D: Driver> {
     /// Turns until it is over, and then has the result.
     pub controller: Controller,
-    /// Makes each worker's task for its driver.
+    /// Makes each worker's task for its driver, and behind them that of the slow clients, if there are any.
     pub workers: Vec<MakeTask<D>>,
 }
 
@@ -462,11 +471,16 @@ impl<D: Driver + 'static> LoadTasks<D> {
     /// The same, of this protocol.
     pub(crate) fn of<P: Protocol>(options: LoadOptions<'_>) -> Result<LoadTasks<D>, LoadError> {
         let (protocol, controller, workers) = parts::<P>(options)?;
+        let slow = match workers.first() {
+            Some(parts) if parts.plan.slow_clients > 0 => Some(SlowTask::new(parts).map_err(LoadError::InvalidSpec)?),
+            _ => None,
+        };
+        let slow = slow.map(|slow| -> MakeTask<D> { Box::new(move |_| Box::new(slow)) });
         let make = |parts: WorkerParts| -> MakeTask<D> {
             let protocol = protocol.clone();
             Box::new(move |driver: &D| Box::new(Worker::new(parts, protocol, driver)) as Box<dyn Task<D>>)
         };
-        Ok(LoadTasks { controller, workers: workers.into_iter().map(make).collect() })
+        Ok(LoadTasks { controller, workers: workers.into_iter().map(make).chain(slow).collect() })
     }
 }
 

@@ -94,6 +94,7 @@ mod result;
 mod run;
 mod schedule;
 mod shared;
+mod slow_clients;
 mod spec_check;
 mod stop;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use weir_model::load::{Endpoint, LoadSpec, Part};
 use weir_model::suite::LoadKind;
-use weir_net::{Address, DescriptorKind};
+use weir_net::{Address, Capacity, DescriptorKind};
 
 use crate::capacity::{self, Resources};
 use crate::clock::from_secs;
@@ -54,6 +54,8 @@ pub(crate) struct Plan {
     pub all_threads: u32,
     /// What each of this client's threads does.
     pub shares: Vec<Share>,
+    /// Slow clients that this client makes beside the load: of several clients the first makes all.
+    pub slow_clients: u32,
     /// Where a thread's driver holds its connections.
     pub descriptors: DescriptorKind,
     /// Connections that one thread makes at a time.
@@ -112,12 +114,17 @@ impl Plan {
         let whole = Part { first_thread: 0, threads: wished.min(spec.connections) };
         let mut shares = shares(spec, whole.threads, spec.part.unwrap_or(whole));
         let single_use = spec.is_single_use();
-        let (threads, descriptors) =
-            capacity::hold(resources.capacity, connections(&shares), shares.len() as u32, single_use)?;
+        let is_first = spec.part.is_none_or(|part| part.first_thread == 0);
+        let slow_clients = spec.slow_clients.iter().filter(|_| is_first).map(|slow| slow.clients).sum();
+        let held = connections(&shares).saturating_add(slow_clients);
+        // All slow clients have one ring, whose table may be too small for them.
+        let tables = if slow_clients > 0 { 0 } else { resources.capacity.per_ring };
+        let room = Capacity { per_ring: tables, ..resources.capacity };
+        let (threads, descriptors) = capacity::hold(room, held, shares.len() as u32, single_use)?;
         let mut all_threads = whole.threads;
         if threads > shares.len() as u32 {
             if let Some(part) = spec.part {
-                return Err(LoadError::InvalidSpec(too_few_threads(part, threads, connections(&shares))));
+                return Err(LoadError::InvalidSpec(too_few_threads(part, threads, held)));
             }
             all_threads = threads;
             shares = self::shares(spec, threads, Part { first_thread: 0, threads });
@@ -135,7 +142,7 @@ impl Plan {
         };
         let requests_per_connection = if single_use { 1 } else { spec.requests_per_connection.unwrap_or(u64::MAX) };
         Ok(Plan {
-            targets: planned_targets(spec, connections(&shares), resources.ports)?,
+            targets: planned_targets(spec, held, resources.ports)?,
             choices: Arc::new(Choices::new(&spec.requests, spec.targets.len())),
             tls: TlsPlan::new(spec).map_err(LoadError::InvalidSpec)?,
             expectations: spec.requests.iter().map(expectation).collect(),
@@ -149,6 +156,7 @@ impl Plan {
             threads,
             all_threads,
             shares,
+            slow_clients,
             descriptors,
             connecting_at_once: (CONNECTING_IN_ALL / all_threads).clamp(64, CONNECTING_AT_ONCE),
             connect_gap: spec.connect_rate.map(|rate| 1e9 * f64::from(all_threads) / rate),
@@ -246,7 +254,7 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
     use weir_model::keyvalue::KeyValue;
-    use weir_model::load::{LoadProtocol, OfferedRate, RequestSpec, Step, Target};
+    use weir_model::load::{LoadProtocol, OfferedRate, RequestSpec, SlowClientsSpec, Step, Target};
     use weir_model::suite::{Arrivals, Expect, Request};
 
     pub(crate) fn spec() -> LoadSpec {
@@ -276,6 +284,20 @@ pub(crate) mod tests {
         assert_eq!(column(|s| s.connections.into()), [3, 3, 2, 2]);
         assert_eq!(column(|s| s.first.into()), [0, 3, 6, 8]);
         assert_eq!(column(|s| s.requests), [251, 251, 251, 250]);
+    }
+
+    #[test]
+    fn slow_clients_need_descriptors_too() {
+        let slow = SlowClientsSpec { writers: true, clients: 900, bytes_per_second: 1, at_s: 0.0, for_s: 2.0 };
+        let spec = LoadSpec { slow_clients: vec![slow; 2], ..spec() };
+        let capacity = Capacity { descriptors: 2_000, per_ring: 2_000 };
+        let with = |capacity| Plan::new(&spec, &Resources { capacity, ..Resources::unlimited() });
+        assert!(
+            matches!(with(capacity), Err(LoadError::Descriptors { connections: 1_801, .. })),
+            "of several rings one has all"
+        );
+        let plan = with(Capacity { descriptors: 3_000, ..capacity }).unwrap();
+        assert_eq!((plan.slow_clients, plan.shares.len(), plan.shares[0].connections), (1_800, 1, 1));
     }
 
     #[test]

@@ -85,6 +85,8 @@ pub(crate) fn result(
         request_body_bytes: request_body_bytes(plan, total.sent, outcomes),
         total,
         preload: None,
+        // The controller adds them.
+        slow_clients: Vec::new(),
         latency: quantiles(&aggregate.samples.latency),
         service: quantiles(&aggregate.samples.service),
         lag: quantiles(&aggregate.samples.lag),

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use weir_model::load::{ConnectionSpread, ErrorKind, QuicResult, TlsResult};
+use weir_model::load::{ConnectionSpread, ErrorKind, QuicResult, SlowClients, TlsResult};
 
 use crate::clock::NEVER;
 use crate::counts::RequestCounts;
@@ -141,6 +141,8 @@ pub(crate) enum Message {
     Interval(u32, Box<Interval>),
     /// The load is over.
     Done(Box<WorkerResult>),
+    /// The slow clients beside it are gone. No worker sends it.
+    SlowClients(Vec<SlowClients>),
 }
 
 /// The result of connecting.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use weir_model::keyvalue::Operation;
 use weir_model::load::{
-    Bursts, Endpoint, LONGEST_S, LoadProtocol, LoadSpec, OfferedRate, RandomDuration, RequestSpec, StreamKind,
+    Bursts, Endpoint, LONGEST_S, LoadProtocol, LoadSpec, OfferedRate, RandomDuration, RequestSpec, StreamKind, Target,
 };
 use weir_model::protocol::Protocol;
 use weir_model::suite::LoadKind;
@@ -66,6 +66,10 @@ fn connections(spec: &LoadSpec) -> Result<(), String> {
         })?;
     }
     part(spec)?;
+    let plain = matches!(spec.protocol, LoadProtocol::Http1 { .. }) && spec.tls.is_none() && spec.stream.is_none();
+    must(spec.slow_clients.is_empty() || plain && spec.targets.iter().all(Target::is_tcp), || {
+        "slow clients beside another load than one of HTTP/1.1 over TCP without TLS, which they speak; expected: one of both".into()
+    })?;
     if let Some(rate) = spec.connect_rate {
         must(rate > 0.0 && rate.is_finite(), || format!("{rate} attempts to connect a second; expected: more than 0"))?;
     }

@@ -1,5 +1,5 @@
-//! Faults that a load provokes in the product while it is measured: what, in which part, when, and for how long. Suites say
-//! them (`[[load.fault]]`); the lab carries them out. It does not know how.
+//! Faults that a load provokes in the product while it is measured, or beside itself: what, in which part, when, and for how long. Suites
+//! say them (`[[load.fault]]`); the lab carries them out. It does not know how.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,8 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use crate::load::{ErrorKind, LoadResult, LoadSecond};
+use crate::load::{ErrorKind, LoadResult, LoadSecond, SlowClients, SlowClientsSpec};
 use crate::product::Program;
+use crate::record::ResourceSecond;
+use crate::text::counted;
 use crate::units::{self, ByteCount, HumanDuration};
 
 /// A fault that a load provokes.
@@ -25,6 +27,12 @@ pub struct Fault {
     /// To which origin of the pool behind the product, from 1, instead of a part.
     #[schemars(range(min = 1, max = 64))]
     pub member: Option<u32>,
+    /// Slow clients only, which have neither part nor member: how many there are.
+    #[schemars(range(min = 1, max = MOST_SLOW_CLIENTS))]
+    pub clients: Option<u32>,
+    /// Slow clients only: how much each receives or sends in a second; left out, 1KiB.
+    #[schemars(extend("x-weir-positive" = true))]
+    pub bytes_per_second: Option<ByteCount>,
     /// When it begins, from the start of the measured window.
     #[serde(with = "units::human")]
     #[schemars(with = "HumanDuration")]
@@ -66,9 +74,31 @@ pub enum FaultKind {
     Unavailable,
     /// Its disk is full.
     DiskFull,
+    /// Further clients each ask for [`SLOW_BYTES`] and receive them slowly.
+    SlowReaders,
+    /// Further clients each send a body of [`SLOW_BYTES`] slowly.
+    SlowWriters,
 }
 
+/// Slow clients that a fault may have: one address has ports for so many.
+pub const MOST_SLOW_CLIENTS: u32 = 20_000;
+
+/// The body that a slow client receives or sends, bytes: less than products refuse, and more than the product's socket takes of a response
+/// (some 85 KiB at segments of 1,460 bytes) and its buffers beside that. Of 64 KiB the socket took all, or most, as it happened.
+pub const SLOW_BYTES: u64 = 256 << 10;
+
+/// How long slow clients are there at least.
+const SLOW_LEAST: Duration = Duration::from_secs(2);
+
+/// Bytes that a slow client receives or sends in a second, where a suite does not say it.
+pub const SLOW_PACE: u64 = 1 << 10;
+
 impl FaultKind {
+    /// Whether it is one of slow clients, and of neither part nor member.
+    pub fn is_of_clients(self) -> bool {
+        matches!(self, FaultKind::SlowReaders | FaultKind::SlowWriters)
+    }
+
     /// The name used in files and tables.
     pub fn as_str(self) -> &'static str {
         self.into()
@@ -76,9 +106,13 @@ impl FaultKind {
 }
 
 impl Fault {
-    /// What it happens to, in words: the part as ordered, or "origin 2".
+    /// What it happens to, in words: the part as ordered, or "origin 2"; how many slow clients there are.
     pub fn target(&self) -> String {
-        self.member.map_or_else(|| self.part.clone(), |member| format!("origin {member}"))
+        match (self.clients, self.member) {
+            (Some(clients), _) => counted(clients.into(), "client"),
+            (None, Some(member)) => format!("origin {member}"),
+            (None, None) => self.part.clone(),
+        }
     }
 
     /// When it is there: from and to, nanoseconds from the start of the measured window.
@@ -93,7 +127,7 @@ impl Fault {
 
     /// The parts that it means, by their index; none where the product has no such part.
     pub fn parts(&self, program: &Program) -> Vec<usize> {
-        if self.member.is_some() {
+        if self.member.is_some() || self.what.is_of_clients() {
             return Vec::new();
         }
         let count = program.parts.len();
@@ -105,6 +139,17 @@ impl Fault {
             "first" => vec![0],
             name => program.parts.iter().position(|part| part.name == name).into_iter().collect(),
         }
+    }
+
+    /// The slow clients that it is.
+    pub fn slow_clients(&self) -> Option<SlowClientsSpec> {
+        Some(SlowClientsSpec {
+            writers: self.what == FaultKind::SlowWriters,
+            clients: self.clients.filter(|_| self.what.is_of_clients())?,
+            bytes_per_second: self.bytes_per_second.map_or(SLOW_PACE, |bytes| bytes.0),
+            at_s: self.at.as_secs_f64(),
+            for_s: self.lasts.as_secs_f64(),
+        })
     }
 
     /// When it is over, from the start of the measured window.
@@ -119,8 +164,26 @@ impl Fault {
     pub fn check(&self, window: Duration) -> Result<(), (&'static str, String, String)> {
         let human = |time: Duration| HumanDuration(time).to_string();
         let wrong = |key, found: &str, wanted: &str| Err((key, found.to_owned(), wanted.to_owned()));
+        if self.what.is_of_clients() {
+            match (self.clients, self.member.is_some() || !self.part.is_empty()) {
+                (_, true) => return wrong("what", "is one of further clients", "neither part nor member"),
+                (None, false) => return wrong("clients", "is missing", "how many slow clients, such as 2000"),
+                (Some(_), false) if self.lasts < SLOW_LEAST => {
+                    return wrong(
+                        "for",
+                        "is too short for slow clients",
+                        "2s or more: they come and go within a second",
+                    );
+                }
+                (Some(_), false) => {}
+            }
+        } else if self.clients.is_some() || self.bytes_per_second.is_some() {
+            let key = if self.clients.is_some() { "clients" } else { "bytes_per_second" };
+            let found = format!("does not go with what = {:?}", self.what.as_str());
+            return Err((key, found, "what = \"slow-readers\" or \"slow-writers\"".to_owned()));
+        }
         match (self.member, self.part.is_empty()) {
-            (None, true) => {
+            (None, true) if !self.what.is_of_clients() => {
                 return wrong("part", "is missing", "a part of the product, or member: an origin of the pool");
             }
             (Some(_), false) => return wrong("member", "stands beside a part", "one of the two"),
@@ -174,6 +237,9 @@ pub struct FaultRecord {
     pub began_s: f64,
     /// When it ended, the same.
     pub ended_s: f64,
+    /// For slow clients: resident memory of the product in the last second before it, and the most during it, bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<(u64, u64)>,
 }
 
 /// The share of the rate before a fault that counts as recovered.
@@ -192,6 +258,28 @@ pub struct FaultOutcome {
 }
 
 impl FaultRecord {
+    /// Takes the memory from the rows of a window, which began at this Unix time in milliseconds.
+    #[must_use]
+    pub fn used(self, series: &[ResourceSecond], window_ms: u64) -> FaultRecord {
+        if !self.what.is_of_clients() {
+            return self;
+        }
+        // When a row ends.
+        let end_s = |row: &ResourceSecond| row.time_ms.saturating_sub(window_ms) as f64 / 1e3;
+        let rows =
+            || series.iter().filter(|row| row.who == "proxy").filter_map(|row| Some((end_s(row), row.rss_bytes?)));
+        let before = rows().take_while(|(end, _)| *end <= self.began_s).last().or_else(|| rows().next());
+        let during =
+            rows().filter(|(end, _)| (self.began_s..=self.ended_s).contains(end)).map(|(_, bytes)| bytes).max();
+        FaultRecord { memory_bytes: before.map(|(_, bytes)| bytes).zip(during), ..self }
+    }
+
+    /// For slow clients: by how much the product's memory grew for each that it held, bytes. `None`: it held none, or its memory is not known.
+    pub fn memory_each(&self, slow: &SlowClients) -> Option<f64> {
+        let (before, most) = self.memory_bytes.filter(|_| slow.held > 0)?;
+        Some(most.saturating_sub(before) as f64 / f64::from(slow.held))
+    }
+
     /// What a load shows of it; `None` where no whole second came before it.
     pub fn outcome(&self, load: &LoadResult) -> Option<FaultOutcome> {
         let whole = |row: &&LoadSecond| row.length_s > 0.99;
@@ -249,7 +337,8 @@ mod tests {
                 .collect(),
             ..LoadResult::default()
         };
-        let record = FaultRecord { what: FaultKind::Freeze, part: "all".into(), began_s: 2.0, ended_s: 4.1 };
+        let record =
+            FaultRecord { what: FaultKind::Freeze, part: "all".into(), began_s: 2.0, ended_s: 4.1, memory_bytes: None };
         let seen = |rows: &[(u64, u64)]| {
             let outcome = record.outcome(&load(rows)).unwrap();
             (outcome.recovered_s.map(|s| (s * 10.0).round()), outcome.errors.values().sum::<u64>(), outcome.rate.1)
@@ -282,6 +371,41 @@ mod tests {
         assert_eq!(member.check(window), Ok(()));
         assert_eq!(key(Fault { what: FaultKind::DiskFull, ..member.clone() }), "what");
         assert_eq!(key(Fault { what: FaultKind::Slow, ..member.clone() }), "delay");
-        assert_eq!(key(Fault { delay: Some(second), ..member }), "delay");
+        assert_eq!(key(Fault { delay: Some(second), ..member.clone() }), "delay");
+        assert_eq!(key(Fault { clients: Some(9), ..member.clone() }), "clients");
+        assert_eq!(key(Fault { bytes_per_second: Some(ByteCount(1)), ..member.clone() }), "bytes_per_second");
+        let readers = Fault {
+            what: FaultKind::SlowReaders,
+            clients: Some(9),
+            member: None,
+            every: None,
+            lasts: second * 2,
+            ..member
+        };
+        assert_eq!((readers.check(window), readers.target()), (Ok(()), "9 clients".to_owned()));
+        assert_eq!(key(Fault { clients: None, ..readers.clone() }), "clients");
+        assert_eq!(key(Fault { member: Some(1), ..readers.clone() }), "what");
+        assert_eq!(key(Fault { part: "all".into(), ..readers.clone() }), "what");
+        assert_eq!(key(Fault { delay: Some(second), ..readers.clone() }), "delay");
+        assert_eq!(key(Fault { every: Some(second), ..readers.clone() }), "every");
+        assert_eq!(key(Fault { disk: Some(ByteCount(1)), ..readers.clone() }), "disk");
+        assert_eq!(key(Fault { lasts: second, ..readers.clone() }), "for");
+        assert_eq!(key(Fault { lasts: window, ..readers }), "for");
+    }
+
+    #[test]
+    fn the_memory_of_slow_clients_is_that_beyond_the_last_second_before_them() {
+        let row = |(second, rss): (u64, u64)| ResourceSecond {
+            time_ms: 5_000 + 1_000 * second,
+            who: "proxy".to_owned(),
+            rss_bytes: Some(rss),
+            ..ResourceSecond::default()
+        };
+        let rows = [(1, 90), (2, 100), (3, 150), (4, 300), (5, 200), (6, 900)].map(row);
+        let record = |what| FaultRecord { what, part: String::new(), began_s: 2.5, ended_s: 5.5, memory_bytes: None };
+        let used = |what, rows: &[ResourceSecond]| record(what).used(rows, 5_000).memory_bytes;
+        assert_eq!(used(FaultKind::SlowReaders, &rows), Some((100, 300)));
+        assert_eq!(used(FaultKind::SlowWriters, &rows[..2]), None);
+        assert_eq!(used(FaultKind::Kill, &rows), None);
     }
 }

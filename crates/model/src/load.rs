@@ -16,6 +16,7 @@ mod messages;
 mod request_ids;
 mod schema;
 mod search;
+mod slow_clients;
 mod spec;
 
 pub use feed::{Feed, FeedOrder};
@@ -30,6 +31,7 @@ pub use schema::{load_result_schema, search_result_schema};
 pub use search::{
     Probe, ProbeKind, SEARCH_SCHEMA, SHORT_WINDOW_S, SearchEnd, SearchLimit, SearchOptions, SearchResult,
 };
+pub use slow_clients::{SlowClients, SlowClientsSpec};
 pub use spec::{
     Bursts, Endpoint, LONGEST_S, LoadProtocol, LoadSpec, Login, OfferedRate, Part, ProxyVersion, RandomDuration,
     RecordedDue, RequestSpec, Step, Target, TlsSpec, TlsVersion,
@@ -225,6 +227,10 @@ pub struct LoadResult {
     /// The numbers of changes that responses had, where they should have any, ascending. Over the client's whole life.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ChangeSeen>,
+    /// The account of the slow clients beside the load, in the order's order. None of them is in any other number here, but for the CPU time
+    /// of the client's process. Of several clients the first makes them all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slow_clients: Vec<SlowClients>,
     /// What became of the messages of streams, where responses are streams.
     pub messages: Option<MessageResult>,
     /// What QUIC counted, where it carries the load. Over the client's whole life.

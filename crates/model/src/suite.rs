@@ -618,6 +618,11 @@ impl Load {
         self.change_every.map(|_| VERIFIED + self.changes().len() as u32)
     }
 
+    /// Connections that the product may have from clients at a time: the load's own, and slow clients.
+    pub fn all_connections(&self) -> u32 {
+        self.faults.iter().filter_map(|fault| fault.clients).fold(self.connections, u32::saturating_add)
+    }
+
     /// How many times a trial starts the product.
     pub fn starts(&self) -> u32 {
         if self.restart { self.series.points() } else { 1 }

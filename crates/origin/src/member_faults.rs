@@ -72,7 +72,7 @@ impl MemberFaults {
             FaultKind::Freeze => Some(Effect::Held(end)),
             FaultKind::Reset => Some(Effect::Reset),
             FaultKind::Unavailable => Some(Effect::Unavailable),
-            FaultKind::Kill | FaultKind::DiskFull => None,
+            FaultKind::Kill | FaultKind::DiskFull | FaultKind::SlowReaders | FaultKind::SlowWriters => None,
         })
     }
 

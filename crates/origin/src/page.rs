@@ -45,7 +45,7 @@ Faults: what goes wrong on purpose, several with commas between, each with a pro
   such as fault=reset=1%,status=503:2%,drip=1kB/s:5%
 
 /_weir/counters        the accounts of this origin, as JSON
-/_weir/ready           204
+/_weir/ready           204; with ?bytes=<size> 200 and so many bytes
 /_weir/authorize       200 with a key that may pass, else 401
 ";
 

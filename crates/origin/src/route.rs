@@ -72,7 +72,7 @@ pub(crate) enum Subject {
     Completion,
     /// `/_weir/counters`: the counters.
     Counters,
-    /// `/_weir/ready`: empty, with 204.
+    /// `/_weir/ready`: empty, with 204; a payload where the query asks for one.
     Ready,
     /// `/_weir/authorize` and what is behind it: 401, and 200 for requests with a key.
     Authorize,
@@ -190,7 +190,7 @@ pub(crate) fn is_own(target: &[u8]) -> bool {
 /// Parses a target, in origin form (`/bytes/128?close=1`) or absolute form (`http://host/bytes/128`).
 ///
 /// The query overrides the path; of a repeated key the last one counts. The lab's own paths have no query, and one is
-/// ignored.
+/// ignored, but for `bytes` of `/_weir/ready`.
 ///
 /// # Errors
 /// A [`Refusal`] for an unknown path or query key, and for a value out of its bounds.
@@ -201,8 +201,14 @@ pub(crate) fn parse(target: &[u8]) -> Result<Plan, Refusal> {
         None => (target, &b""[..]),
     };
     let mut plan = parse_path(path)?;
-    if !is_own(path) {
-        for pair in query.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()) {
+    let mut pairs = query.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty());
+    if plan.subject == Subject::Ready {
+        // What a slow client receives.
+        if let Some(text) = pairs.find_map(|pair| pair.strip_prefix(b"bytes=")) {
+            plan = Plan { bytes: Some(read("?bytes=", text, value::size, value::SIZE_RULE)?), status: 200, ..plan };
+        }
+    } else if !is_own(path) {
+        for pair in pairs {
             parse_pair(&mut plan, pair)?;
         }
         if plan.subject == Subject::Socket && (Plan { stream: None, ..plan.clone() }) != SOCKET {
@@ -404,6 +410,8 @@ mod tests {
         assert_eq!(plan("/status/503"), Plan { status: 503, ..Plan::of(Subject::Status) });
         assert_eq!(plan("/_weir/counters").subject, Subject::Counters);
         assert_eq!(plan("/_weir/ready").status, 204);
+        let payload = Plan { bytes: Some(1_024), status: 200, ..Plan::of(Subject::Ready) };
+        assert_eq!((plan("/_weir/ready?x&bytes=1KiB"), plan("/_weir/ready?x=1").status), (payload, 204));
         assert_eq!(plan("/_weir/authorize").status, 401);
         assert_eq!(plan("/_weir/authorize/bytes/128?x=1").status, 401);
     }

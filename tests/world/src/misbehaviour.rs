@@ -117,6 +117,12 @@ pub enum Fault {
     ReloadDie(u64),
     /// Does not take changes of its route from this one on.
     ReloadIgnore(u64),
+    /// Has so many connections of clients at most, and resets further ones.
+    Connections(u64),
+    /// Works on nothing while a client does not read its response.
+    Block,
+    /// Uses so many bytes for each connection of a client.
+    Hold(u64),
     /// Is a [`crate::relay::Relay`], which passes streams on, or does this to them.
     Relay(RelayFault),
 }
@@ -181,6 +187,9 @@ impl Fault {
             "reload-drop" => Fault::ReloadDrop(number()?),
             "reload-die" => Fault::ReloadDie(number()?),
             "reload-ignore" => Fault::ReloadIgnore(number()?),
+            "connections" => Fault::Connections(number()?),
+            "block" => Fault::Block,
+            "hold" => Fault::Hold(number()?),
             "relay" => Fault::Relay(RelayFault::None),
             "relay-buffer" => Fault::Relay(RelayFault::Buffer(size()?)),
             "relay-gather" => Fault::Relay(RelayFault::Gather(number()? * 1_000_000)),

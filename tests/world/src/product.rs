@@ -2,7 +2,7 @@
 //! It knows messages whose bodies have a length, which is what weir's origin sends.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,6 +15,9 @@ const MILLI: u64 = 1_000_000;
 
 /// Requests until the load is taken to have begun: weir's own are fewer.
 const BEFORE_LOAD: u64 = 100;
+
+/// Memory of a product that does nothing special, bytes.
+pub const PRODUCT_MEMORY: u64 = 20_000_000;
 
 /// How it serves.
 #[derive(Debug, Clone)]
@@ -95,6 +98,8 @@ pub struct Product {
     displaced: Option<(Exchange, Vec<u8>)>,
     /// Connections so far.
     accepted: u64,
+    /// Clients that have not read their response ([`Fault::Block`]).
+    unread: BTreeSet<Conn>,
 }
 
 #[derive(Debug, Default)]
@@ -160,6 +165,7 @@ impl Product {
             coalesced: None,
             displaced: None,
             accepted: 0,
+            unread: BTreeSet::new(),
         }
     }
 
@@ -432,6 +438,10 @@ impl Product {
         if let Some(client) = self.clients.get_mut(&conn) {
             client.is_busy = false;
             io.send(conn, response);
+            if self.options.fault == Fault::Block {
+                self.unread.insert(conn);
+                io.want_sent(conn);
+            }
             self.take_request(io, conn);
         }
     }
@@ -458,9 +468,16 @@ impl Handler for Product {
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
         match event {
             Event::Accepted(_) => {
+                if matches!(self.options.fault, Fault::Connections(most) if self.clients.len() as u64 >= most) {
+                    return io.abort(conn);
+                }
                 let number = self.accepted;
                 self.accepted += 1;
                 self.clients.insert(conn, Client { number, ..Client::default() });
+                if let Fault::Hold(bytes) = self.options.fault {
+                    let memory = PRODUCT_MEMORY + bytes * self.clients.len() as u64;
+                    self.spend(|spent| spent.memory = spent.memory.max(memory));
+                }
             }
             Event::Data(bytes) => {
                 if let Some(client) = self.clients.get_mut(&conn) {
@@ -475,6 +492,7 @@ impl Handler for Product {
                 }
             }
             Event::Eof => {
+                self.unread.remove(&conn);
                 if let Some(client) = self.clients.get_mut(&conn) {
                     client.has_ended = true;
                     self.take_request(io, conn);
@@ -484,18 +502,21 @@ impl Handler for Product {
                 }
             }
             Event::Failed { .. } => {
+                self.unread.remove(&conn);
                 if self.clients.remove(&conn).is_none() {
                     self.lose_upstream(io, conn);
                 }
             }
-            Event::Connected | Event::Datagrams(_) | Event::Skipped(_) | Event::Sent => {}
+            Event::Sent => drop(self.unread.remove(&conn)),
+            Event::Connected | Event::Datagrams(_) | Event::Skipped(_) => {}
         }
     }
 }
 
 impl<D: Driver> Task<D> for Product {
     fn turn(&mut self, driver: &mut D) -> io::Result<Next> {
-        while let Some(Reverse((at, job))) = self.jobs.peek().copied()
+        while self.unread.is_empty()
+            && let Some(Reverse((at, job))) = self.jobs.peek().copied()
             && at <= driver.now()
         {
             self.jobs.pop();
@@ -503,7 +524,8 @@ impl<D: Driver> Task<D> for Product {
                 self.serve(driver, exchange);
             }
         }
-        Ok(Next::Poll(self.jobs.peek().map(|Reverse((at, _))| *at)))
+        let next = self.jobs.peek().filter(|_| self.unread.is_empty());
+        Ok(Next::Poll(next.map(|Reverse((at, _))| *at)))
     }
 
     fn poll(&mut self, driver: &mut D, until: Option<u64>) -> io::Result<()> {

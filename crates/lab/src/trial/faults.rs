@@ -1,5 +1,6 @@
 //! Provokes the faults of a load in the product's parts, at their times in the measured window. They are sent ahead, and each part's
-//! host provokes them; those of the pool's members the origin itself ([`super::origin`]). [`super::running_load`] calls it.
+//! host provokes them; those of the pool's members the origin itself ([`super::origin`]), and slow clients the client. [`super::running_load`]
+//! calls it.
 //!
 //! It knows neither what the client sees of them, nor what comes of it.
 
@@ -39,21 +40,23 @@ impl Faults {
     /// The product has no such part.
     pub fn new(faults: &[Fault], product: &Product) -> Result<Faults, Failure> {
         let mut steps = Vec::new();
-        for (index, fault) in faults.iter().enumerate().filter(|(_, fault)| fault.member.is_none()) {
+        let of_part = |fault: &Fault| fault.member.is_none() && !fault.what.is_of_clients();
+        for (index, fault) in faults.iter().enumerate().filter(|(_, fault)| of_part(fault)) {
             let parts = parts_of(fault, product)?;
             let (begin, end) = disturbances(fault.what);
             let step = |at, begins, what| Step { at, fault: index, begins, what, parts: parts.clone() };
             steps.extend([step(fault.at, true, begin), step(fault.end(), false, end)]);
         }
         steps.sort_by_key(|step| step.at);
-        // A member's are there by its clock, as they were planned.
+        // A member's and slow clients are there by the origin's and the client's clock, as they were planned.
         let times = |fault: &Fault| {
-            let planned = fault.member.is_some() && product.kind != ProductKind::Direct;
+            let of_member = fault.member.is_some() && product.kind != ProductKind::Direct;
+            let planned = of_member || fault.what.is_of_clients();
             if planned { (fault.at.as_secs_f64(), fault.end().as_secs_f64()) } else { (0.0, 0.0) }
         };
         let record = |fault: &Fault| {
             let (began_s, ended_s) = times(fault);
-            FaultRecord { what: fault.what, part: fault.target(), began_s, ended_s }
+            FaultRecord { what: fault.what, part: fault.target(), began_s, ended_s, memory_bytes: None }
         };
         Ok(Faults { steps, begun: Vec::new(), records: faults.iter().map(record).collect() })
     }
@@ -107,8 +110,12 @@ fn disturbances(what: FaultKind) -> (Disturbance, Disturbance) {
         FaultKind::Kill => (Disturbance::Kill, Disturbance::Start),
         FaultKind::Freeze => (Disturbance::Freeze, Disturbance::Thaw),
         FaultKind::DiskFull => (Disturbance::FillDisk, Disturbance::FreeDisk),
-        FaultKind::Slow | FaultKind::Reset | FaultKind::Unavailable => {
-            unreachable!("a suite has them of members alone")
+        FaultKind::Slow
+        | FaultKind::Reset
+        | FaultKind::Unavailable
+        | FaultKind::SlowReaders
+        | FaultKind::SlowWriters => {
+            unreachable!("a suite has them of members and clients alone")
         }
     }
 }

@@ -56,6 +56,7 @@ fn ended(running_load: RunningLoad<'_>, window: Option<Window>, load: LoadResult
     };
     let (faults, changes) = running_load.end()?;
     let changes = changes.map(|changes| changes.used(&window.series));
+    let faults = faults.into_iter().map(|fault| fault.used(&window.series, load.window_start_ms)).collect();
     Ok(Measured { load, window, counters: None, access_log: None, faults, changes })
 }
 

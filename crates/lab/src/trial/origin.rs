@@ -124,7 +124,7 @@ fn own(trial: &Trial<'_>, listen: &[SocketAddr], protocol: Protocol) -> Result<V
         host.create_dir(&at(""))?;
         let tls = protocol.is_tls().then(|| certified(trial, host, &at("origin"))).transpose()?;
         let cpus = context.hosts.cpus(Role::Origin, host, &context.placement);
-        let (connections, driver) = (trial.spec.load.connections, context.driver);
+        let (connections, driver) = (trial.spec.load.all_connections(), context.driver);
         let real_time = is_real_time(trial);
         let names = trial.spec.workload.request_id_header();
         let spec = OriginSpec {

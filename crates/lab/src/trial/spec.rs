@@ -2,10 +2,12 @@
 
 use std::net::SocketAddr;
 
+use weir_model::fault::Fault;
 use weir_model::gateway::Filter;
 use weir_model::keyvalue::ValueSize;
 use weir_model::load::{
-    Feed, FeedOrder, LoadProtocol, LoadSpec, RandomDuration, RequestIds, RequestSpec, StreamKind, StreamSpec, Target,
+    Feed, FeedOrder, LoadProtocol, LoadSpec, RandomDuration, RequestIds, RequestSpec, SlowClientsSpec, StreamKind,
+    StreamSpec, Target,
 };
 use weir_model::protocol::Application;
 use weir_model::suite::{Expect, LoadKind};
@@ -78,6 +80,7 @@ pub fn load_spec(
         accept_encoding: trial.spec.workload.accept_encoding,
         stream: trial.spec.workload.stream.map(|kind| StreamSpec { kind, one_clock: context.hosts.one_clock() }),
         changes: trial.spec.load.last_change(),
+        slow_clients: slow_clients(trial)?,
         connections: point.connections,
         connection_close: trial.spec.load.close && protocol.application() == Application::Http1,
         requests_per_connection: (trial.spec.load.close && protocol.application() != Application::Http1).then_some(1),
@@ -92,6 +95,16 @@ pub fn load_spec(
         driver: context.driver,
         ..plain
     })
+}
+
+/// The slow clients beside the load.
+fn slow_clients(trial: &Trial<'_>) -> Result<Vec<SlowClientsSpec>, Failure> {
+    let slow: Vec<SlowClientsSpec> = trial.spec.load.faults.iter().filter_map(Fault::slow_clients).collect();
+    if !slow.is_empty() && trial.context.origin.is_some() {
+        let found = "the load has slow clients, whose requests only weir's own origin knows";
+        return Err(Failure::at("load", found, "", "no --origin"));
+    }
+    Ok(slow)
 }
 
 /// Gives requests the keys of a filter's consumers, at random, and adds the one that it refuses.

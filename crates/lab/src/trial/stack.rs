@@ -291,7 +291,7 @@ fn start_product(
         others,
         origins,
         cpus: &context.placement.proxy,
-        connections: load.connections,
+        connections: load.all_connections(),
         protocol: *protocol,
         streams: workloads.iter().map(|workload| load.streams_of(workload.protocol)).max().unwrap_or(1),
         stream: trial.spec.workload.stream,

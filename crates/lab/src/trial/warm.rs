@@ -80,7 +80,7 @@ pub fn warmup_spec(spec: LoadSpec, most: Duration) -> LoadSpec {
         LoadKind::Open { .. } => spec.kind,
         _ => LoadKind::Closed,
     };
-    LoadSpec { kind, warmup_s: 0.0, duration_s: most.as_secs_f64(), ..spec }
+    LoadSpec { kind, warmup_s: 0.0, duration_s: most.as_secs_f64(), slow_clients: Vec::new(), ..spec }
 }
 
 /// Follows the warm-up until the level is reached or its time is over. Then the last check decides.

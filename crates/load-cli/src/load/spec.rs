@@ -92,6 +92,7 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
         accept_encoding: args.request.accept_encoding,
         stream: args.responses.stream.map(|kind| StreamSpec { kind, one_clock }),
         changes: None,
+        slow_clients: Vec::new(),
         connection_close: args.connections.close,
         sources: args.connections.source.clone(),
         // With 0 the load decides by how many connections a thread can hold.

@@ -17,6 +17,7 @@ mod reasons;
 #[path = "../common/script.rs"]
 mod script;
 mod servers;
+mod slow_clients;
 mod stopping;
 mod store;
 mod streams;

@@ -7,8 +7,8 @@ use std::sync::mpsc::channel;
 use weir_load::{Gate, LoadError, Outputs, Progress, StopFlag, run, run_gated};
 use weir_model::keyvalue::KeyValue;
 use weir_model::load::{
-    DriverChoice, Endpoint, ErrorKind, LoadProtocol, LoadResult, LoadSpec, MessageCounts, RequestSpec, StreamKind,
-    StreamSpec, TlsSpec,
+    DriverChoice, Endpoint, ErrorKind, LoadProtocol, LoadResult, LoadSpec, MessageCounts, RequestSpec, SlowClientsSpec,
+    StreamKind, StreamSpec, TlsSpec,
 };
 use weir_model::suite::{LoadKind, Protocol};
 use weir_origin::{Options, Origin};
@@ -140,6 +140,29 @@ fn large_bodies_go_both_ways_by_either_driver() {
         request.expect.hash = Some(xxhash_rust::xxh3::xxh3_64(&body));
         assert_eq!(load(&spec).unwrap().total.successful, 20, "{driver:?} {protocol:?}");
         assert_eq!(origin.stop().body_bytes_in, 20 * 700_000);
+    }
+}
+
+#[test]
+fn slow_clients_go_by_either_driver() {
+    for driver in DRIVERS {
+        let origin = origin(driver, Protocol::default(), None);
+        let slow = |writers| SlowClientsSpec { writers, clients: 40, bytes_per_second: 1_000, at_s: 0.1, for_s: 2.5 };
+        let slow_clients = vec![slow(false), slow(true)];
+        let spec =
+            LoadSpec { driver, threads: 2, duration_s: 3.0, slow_clients, ..order(origin.addr(), constant(100.0)) };
+        let result = load(&spec).unwrap();
+        let counters = origin.stop();
+        assert_eq!((counters.requests, counters.connections_used), (result.total.sent, result.total.connections));
+        for seen in &result.slow_clients {
+            assert!((1..=40).contains(&seen.opened) && u64::from(seen.held) <= seen.opened, "{driver:?}: {seen:?}");
+            assert_eq!((seen.completed, seen.cut, seen.refused, seen.statuses.len()), (0, 0, 0, 0), "{driver:?}");
+        }
+        let [readers, writers] = result.slow_clients.as_slice() else { panic!("two kinds") };
+        // Three turns at most.
+        assert!((1..=120_000).contains(&readers.bytes_in), "{driver:?}: {readers:?}");
+        assert!(writers.bytes_in == 0 && (40_000..130_000).contains(&writers.bytes_out), "{driver:?}: {writers:?}");
+        assert_eq!(counters.own_requests, readers.opened + writers.opened, "{driver:?}: apart from the others");
     }
 }
 

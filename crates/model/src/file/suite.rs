@@ -644,7 +644,17 @@ impl Checks<'_, '_> {
             let found = format!("the workload {} has keyvalue, stream, by_product or gateway", other.name);
             self.errors.add(&child(path, "change_every"), found, "workloads without them, named by their `loads`");
         }
+        let spoken = |workload: &&Workload| workload.protocol != Protocol::default();
         for (index, fault) in load.faults.iter().enumerate() {
+            if let Some(other) = workloads.iter().filter(under).find(|one| fault.what.is_of_clients() && spoken(one)) {
+                let path = child(&item(&child(path, "fault"), index), "what");
+                let found = format!(
+                    "slow clients speak HTTP/1.1 without TLS, and the workload {} is {}",
+                    other.name,
+                    other.protocol.as_str()
+                );
+                self.errors.add(&path, found, "workloads of http/1.1, named by their `loads`");
+            }
             let Some(member) = fault.member else { continue };
             let path = child(&item(&child(path, "fault"), index), "member");
             for workload in workloads.iter().filter(under) {

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DriverChoice, Feed, RequestIds, StreamSpec};
+use super::{DriverChoice, Feed, RequestIds, SlowClientsSpec, StreamSpec};
 use crate::coding::Coding;
 use crate::keyvalue::{KeyValue, Mix, Operation};
 use crate::protocol::{Application, Protocol};
@@ -66,6 +66,8 @@ pub struct LoadSpec {
     pub stream: Option<StreamSpec>,
     /// Responses have a header ([`CHANGE_HEADER`](crate::change::CHANGE_HEADER)) with a number from 0 to this one. HTTP only.
     pub changes: Option<u32>,
+    /// Slow clients beside it. HTTP/1.1 over TCP without TLS only.
+    pub slow_clients: Vec<SlowClientsSpec>,
     /// Ask for a new connection for every request (`Connection: close`). HTTP/1.1 only.
     pub connection_close: bool,
     /// Source addresses to connect from, in turn; empty = chosen by weir where one has too few ports, else by the kernel.
@@ -123,6 +125,7 @@ impl LoadSpec {
             accept_encoding: None,
             stream: None,
             changes: None,
+            slow_clients: Vec::new(),
             connection_close: false,
             sources: Vec::new(),
             threads: 1,

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use weir_model::counters::OriginCounters;
 use weir_model::fault::{FaultOutcome, FaultRecord};
-use weir_model::load::{ErrorKind, RequestResult};
+use weir_model::load::{ErrorKind, RequestResult, SlowClients};
 use weir_model::metric::{Metric, Window};
 use weir_model::record::{Environment, HostClock, HostRecord, ProductFacts, Severity, Verdict};
 use weir_model::release::Age;
-use weir_model::text::{Unit, count, percent, seconds, short, unique};
+use weir_model::text::{Unit, count, human_bytes, percent, seconds, short, unique};
 
 use super::products::{marked, row_kind};
 use super::{Cell, Column, RowKind, Table, TableOf};
@@ -289,6 +289,7 @@ struct Provoked<'a> {
     trial: &'a Trial,
     fault: &'a FaultRecord,
     outcome: Option<FaultOutcome>,
+    slow: Option<&'a SlowClients>,
 }
 
 /// What the origin counted in the trial of a fault.
@@ -301,8 +302,10 @@ pub fn faults(run: &Run, section: &Section) -> Option<Table> {
     let mut provoked: Vec<Provoked<'_>> = Vec::new();
     for trial in section.trials(run) {
         let load = trial.measurement.load.as_ref();
+        let mut slow = load.iter().flat_map(|load| &load.slow_clients);
         for fault in &trial.measurement.faults {
-            provoked.push(Provoked { trial, fault, outcome: load.and_then(|load| fault.outcome(load)) });
+            let slow = if fault.what.is_of_clients() { slow.next() } else { None };
+            provoked.push(Provoked { trial, fault, outcome: load.and_then(|load| fault.outcome(load)), slow });
         }
     }
     if provoked.is_empty() {
@@ -328,11 +331,16 @@ pub fn faults(run: &Run, section: &Section) -> Option<Table> {
     table.add(Column::text("Errors until then"), |row| {
         row.outcome.as_ref().map_or_else(String::new, |outcome| by_kind(&outcome.errors, |_| true))
     });
+    if provoked.iter().any(|row| row.slow.is_some()) {
+        slow_clients(&mut table);
+    }
     let of_pool = provoked.iter().any(|row| origin(row).is_some_and(|origin| origin.addresses.len() > 1));
     if of_pool {
         let checks = Column::number("Health checks", Unit::PER_SECOND.name);
         table.add(checks.help("Requests to /_weir/ready during the load, by its length."), |row| {
-            let seconds = row.trial.measurement.load.as_ref().map_or(0.0, |load| load.window_s);
+            // The origin counts requests of slow clients with them.
+            let load = row.trial.measurement.load.as_ref().filter(|load| load.slow_clients.is_empty());
+            let seconds = load.map_or(0.0, |load| load.window_s);
             origin(row).filter(|_| seconds > 0.0).map(|origin| Cell::short(origin.own_requests as f64 / seconds))
         });
         table.add(
@@ -354,6 +362,32 @@ pub fn faults(run: &Run, section: &Section) -> Option<Table> {
          median of the seconds before it). Wrong data: an acknowledged write was lost, or a read was stale, of another key, or of a \
          key that was removed.",
     ]))
+}
+
+/// The columns of slow clients.
+fn slow_clients<'r>(table: &mut TableOf<'r, Provoked<'r>>) {
+    let held = Column::number("Held", "clients").help("Slow clients whose connections were open at a time, at most.");
+    table.add(held, |row| row.slow.map(|slow| Cell::count(slow.held)));
+    let help = "Resident memory of the product while they were there, at most, less that of the second before, by how many it held, \
+                without the kernel's memory.";
+    table.add(Column::text("Memory a client").help(help), |row| {
+        let bytes = row.fault.memory_each(row.slow?)?;
+        Some(Cell::number(human_bytes(bytes), bytes))
+    });
+    let completed =
+        Column::number("Completed", "requests").help("Requests of slow clients that had their whole response.");
+    table.add(completed, |row| row.slow.map(|slow| Cell::count(slow.completed)));
+    let help = "How the product ended other requests of slow clients: by a status, or by closing the connection. Or it refused that.";
+    table.add(Column::text("Ended otherwise").help(help), |row| row.slow.map_or_else(String::new, ends));
+}
+
+/// How requests of slow clients ended otherwise than they should: "408 12, closed 3"; "none".
+fn ends(slow: &SlowClients) -> String {
+    let statuses = slow.statuses.iter().map(|(status, n)| (status.to_string(), *n));
+    let others = [("closed".to_owned(), slow.cut), ("refused".to_owned(), slow.refused)];
+    let some = statuses.chain(others).filter(|(_, n)| *n > 0);
+    let words: Vec<String> = some.map(|(what, n)| format!("{what} {}", count(n))).collect();
+    if words.is_empty() { "none".to_owned() } else { words.join(", ") }
 }
 
 /// "timeout 12, reset 3"; "none" where there is nothing.

@@ -7,6 +7,7 @@ use crate::common::{self, golden};
 use weir_model::counters::{AddressCounters, OriginCounters, RequestIdCounters};
 use weir_model::fault::{FaultKind, FaultRecord};
 use weir_model::gateway::{AccessLog, RouteKey};
+use weir_model::load::SlowClients;
 use weir_model::record::Measurement;
 use weir_report::{ChartFiles, Extra, Run, load_run, make, make_of, summary, tables};
 
@@ -27,7 +28,17 @@ fn write_run_before_a_pool(run: &Path) {
             let sent = measurement.load.as_ref().map_or(0, |load| load.total.sent);
             measurement.access_log = Some(AccessLog { lines: sent.saturating_sub(3), bytes: 100 * sent });
             let part = "origin 2".to_owned();
-            measurement.faults = vec![FaultRecord { what: FaultKind::Kill, part, began_s: 2.0, ended_s: 4.0 }];
+            let killed = FaultRecord { what: FaultKind::Kill, part, began_s: 2.0, ended_s: 4.0, memory_bytes: None };
+            let what = FaultKind::SlowReaders;
+            let memory_bytes = Some((20 << 20, 40 << 20));
+            let slow = FaultRecord { what, part: "2,000 clients".to_owned(), memory_bytes, ..killed.clone() };
+            measurement.faults = vec![killed];
+            if let Some(load) = measurement.load.as_mut().filter(|_| measurement.case.product == "alder") {
+                measurement.faults.push(slow);
+                let (statuses, cut) = ([(408, 12)].into(), 3);
+                let seen = SlowClients { held: 2_000, completed: 9, statuses, cut, ..SlowClients::default() };
+                load.slow_clients = vec![seen];
+            }
         }
         common::write_json(&file, &measurement);
     }

@@ -27,11 +27,8 @@ use super::network::SimNetwork;
 use super::{Realm, SimHost, locked};
 use crate::engine::{SimLoad, SimOrigin};
 use crate::misbehaviour::Fault;
-use crate::product::{Product, ProductOptions, Route, SharedSpent, Spent};
+use crate::product::{PRODUCT_MEMORY, Product, ProductOptions, Route, SharedSpent, Spent};
 use crate::relay::Relay;
-
-/// Memory of a product that does nothing special, bytes.
-const PRODUCT_MEMORY: u64 = 20_000_000;
 
 /// A process of the world.
 #[derive(Debug)]
@@ -343,7 +340,12 @@ impl Program {
         let world = &self.host.realm.world;
         let (began, numbers) = match &self.service {
             Service::Proxy(options) => {
-                let mut driver = world.driver_with("product", self.host.node());
+                let mut node = self.host.node();
+                if options.fault == Fault::Block {
+                    // The kernel takes no whole response of a slow reader.
+                    node.send_buffer = 16 << 10;
+                }
+                let mut driver = world.driver_with("product", node);
                 if let Ok(listener) = world.listen(self.listen, 65_535, false) {
                     let _ = driver.listen(listener);
                 }

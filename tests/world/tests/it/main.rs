@@ -15,6 +15,7 @@ mod reload;
 mod seeds;
 mod series;
 mod served;
+mod slow_clients;
 mod stores;
 mod streams;
 mod waits;

@@ -1,0 +1,299 @@
+//! Slow clients beside a load: connections that receive a large response, or send a large request, a little each second. They are a task
+//! of their own, with a driver of their own: the workers, whose requests are measured, know nothing of them. They ask for
+//! `/_weir/ready`, which the origin counts apart. The controller gets their account.
+//!
+//! All is done by turns, without timers: turn n is that of client n modulo their number, and all have one in a second. In its first turn a
+//! client connects, in its last it is closed; so they come and go within a second, and are served evenly.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+use weir_model::fault::SLOW_BYTES;
+use weir_model::load::{SlowClients, SlowClientsSpec};
+use weir_net::{Conn, Driver, Event, Handler, Io, Next, SocketLimits, Task};
+use weir_wire::http1::{Limits, ResponseEvent, ResponseParser, encode};
+
+use crate::clock::{MILLI, SECOND, from_secs};
+use crate::controller::WorkerParts;
+use crate::plan::Plan;
+use crate::shared::{Message, Shared};
+
+/// How often the start is looked for, and turns are taken that have become due meanwhile.
+const LOOKS: u64 = 10 * MILLI;
+const TURNS: u64 = 2 * MILLI;
+
+/// Those of a client that is far away: without them the kernel would hold megabytes of each response over loopback.
+const LIMITS: SocketLimits = SocketLimits { receive_buffer: Some(4_096), segment: Some(1_460) };
+
+/// The body that writers send.
+static BODY: [u8; SLOW_BYTES as usize] = [0; SLOW_BYTES as usize];
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct SlowTask {
+    plan: Arc<Plan>,
+    shared: Arc<Shared>,
+    messages: Sender<Message>,
+    groups: Vec<Group>,
+    /// The group and the number of the client whose connection it is.
+    owners: HashMap<Conn, (usize, usize)>,
+    has_limits: bool,
+}
+
+/// The clients of one fault.
+#[derive(Debug)]
+struct Group {
+    spec: SlowClientsSpec,
+    /// The request; of writers its head.
+    request: Vec<u8>,
+    clients: Vec<SlowClient>,
+    /// The next turn.
+    next: u64,
+    /// Connections open.
+    open: u32,
+    seen: SlowClients,
+}
+
+/// One client.
+#[derive(Debug)]
+struct SlowClient {
+    conn: Option<Conn>,
+    is_up: bool,
+    /// Of the request's body.
+    sent: usize,
+    parser: ResponseParser,
+    /// That of the response, once its head has come.
+    status: u16,
+}
+
+/// The act of a client in its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    GoOn,
+    Close,
+}
+
+impl SlowTask {
+    /// Those beside this worker's load.
+    ///
+    /// # Errors
+    /// A request that cannot be sent to the load's target.
+    pub(crate) fn new(parts: &WorkerParts) -> Result<SlowTask, String> {
+        let (plan, shared, messages) = (Arc::clone(&parts.plan), Arc::clone(&parts.shared), parts.messages.clone());
+        let groups = plan.spec.slow_clients.iter().map(|spec| Group::new(*spec, &plan)).collect::<Result<_, _>>()?;
+        let owners = HashMap::new();
+        Ok(SlowTask { plan, shared, messages, groups, owners, has_limits: false })
+    }
+
+    /// Takes the turns that are due, of a window with this start and end. Returns when the next is; `None`: there is none.
+    fn take_turns<I: Io>(&mut self, io: &mut I, window: u64, end: u64) -> Option<u64> {
+        let now = io.now();
+        for group in 0..self.groups.len() {
+            while let Some((at, turn)) = self.groups[group].turn(window, end)
+                && at <= now
+            {
+                let client = (self.groups[group].next % u64::from(self.groups[group].spec.clients)) as usize;
+                self.groups[group].next += 1;
+                self.take_turn(io, group, client, turn);
+            }
+        }
+        self.groups.iter().filter_map(|group| group.turn(window, end)).map(|(at, _)| at.max(now + TURNS)).min()
+    }
+
+    fn take_turn<I: Io>(&mut self, io: &mut I, group: usize, client: usize, turn: Turn) {
+        let of_group = &mut self.groups[group];
+        let pace = of_group.spec.bytes_per_second;
+        let one = &mut of_group.clients[client];
+        match one.conn {
+            None if turn == Turn::Close => {}
+            None => {
+                let target = &self.plan.targets[0];
+                let source = target.sources[client % target.sources.len()];
+                match io.connect(&target.address, source) {
+                    Ok(conn) => {
+                        *one = SlowClient { conn: Some(conn), ..SlowClient::default() };
+                        if !of_group.spec.writers {
+                            io.receive_at_most(conn, pace);
+                        }
+                        self.owners.insert(conn, (group, client));
+                    }
+                    Err(_) => of_group.seen.refused += 1,
+                }
+            }
+            Some(conn) if turn == Turn::Close => {
+                io.abort(conn);
+                self.forget(conn, group, client);
+            }
+            Some(_) if !one.is_up => {}
+            // The kernel may not have taken what was sent before.
+            Some(conn) if of_group.spec.writers && io.unsent(conn) > 0 => {}
+            Some(conn) if of_group.spec.writers => of_group.write(io, conn, client),
+            Some(conn) => io.receive_at_most(conn, pace),
+        }
+    }
+
+    /// The connection is gone. The client comes again in its next turn.
+    fn forget(&mut self, conn: Conn, group: usize, client: usize) {
+        self.owners.remove(&conn);
+        let of_group = &mut self.groups[group];
+        of_group.open -= u32::from(of_group.clients[client].is_up);
+        of_group.clients[client] = SlowClient::default();
+    }
+}
+
+impl Group {
+    fn new(spec: SlowClientsSpec, plan: &Plan) -> Result<Group, String> {
+        let host = [("Host", plan.spec.targets[0].authority.as_str())];
+        let mut request = Vec::new();
+        let encoded = if spec.writers {
+            encode::request(&mut request, "POST", "/_weir/ready", &host, &BODY)
+        } else {
+            encode::request(&mut request, "GET", &format!("/_weir/ready?bytes={SLOW_BYTES}"), &host, &[])
+        };
+        encoded.map_err(|error| format!("slow clients cannot send their requests: {error}"))?;
+        request.truncate(request.len() - if spec.writers { BODY.len() } else { 0 });
+        let clients = (0..spec.clients).map(|_| SlowClient::default()).collect();
+        Ok(Group { spec, request, clients, next: 0, open: 0, seen: SlowClients::default() })
+    }
+
+    /// The time of the next turn, and the act in it; `None`: all are over.
+    fn turn(&self, window: u64, end: u64) -> Option<(u64, Turn)> {
+        let clients = u64::from(self.spec.clients).max(1);
+        let since = self.next / clients * SECOND + self.next % clients * SECOND / clients;
+        let begin = window + from_secs(self.spec.at_s);
+        let (at, over) = (begin + since, (begin + from_secs(self.spec.for_s)).min(end));
+        if at >= over {
+            return None;
+        }
+        Some((at, if at + SECOND < over { Turn::GoOn } else { Turn::Close }))
+    }
+
+    /// Sends a little more.
+    fn write<I: Io>(&mut self, io: &mut I, conn: Conn, client: usize) {
+        let one = &mut self.clients[client];
+        let more = (BODY.len() - one.sent).min(self.spec.bytes_per_second as usize);
+        if more > 0 {
+            io.send_with(conn, b"", &BODY[..more]);
+            one.sent += more;
+            self.seen.bytes_out += more as u64;
+        }
+    }
+
+    /// A connection is made.
+    fn connected<I: Io>(&mut self, io: &mut I, conn: Conn, client: usize) {
+        self.open += 1;
+        self.seen.opened += 1;
+        self.seen.held = self.seen.held.max(self.open);
+        let one = &mut self.clients[client];
+        one.is_up = true;
+        one.parser.request_sent(false);
+        io.send(conn, &self.request);
+        self.seen.bytes_out += self.request.len() as u64;
+        if self.spec.writers {
+            self.write(io, conn, client);
+        }
+    }
+
+    /// A part of the response has come. Returns whether it is the last.
+    fn receive(&mut self, client: usize, mut bytes: &[u8]) -> bool {
+        self.seen.bytes_in += bytes.len() as u64;
+        let one = &mut self.clients[client];
+        loop {
+            match one.parser.next(&mut bytes) {
+                Ok(Some(ResponseEvent::Head(head))) => one.status = head.status,
+                Ok(Some(ResponseEvent::Body(_) | ResponseEvent::Informational(_))) => {}
+                Ok(Some(ResponseEvent::End { .. })) => {
+                    self.completed(client);
+                    return true;
+                }
+                Ok(None) => return false,
+                Err(_) => {
+                    self.seen.cut += 1;
+                    return true;
+                }
+            }
+        }
+    }
+
+    /// The response is whole.
+    fn completed(&mut self, client: usize) {
+        let one = &self.clients[client];
+        if (200..300).contains(&one.status) && (!self.spec.writers || one.sent == BODY.len()) {
+            self.seen.completed += 1;
+        } else {
+            *self.seen.statuses.entry(one.status).or_default() += 1;
+        }
+    }
+
+    /// The peer has ended the connection, with the end of the stream or a failure.
+    fn ended(&mut self, client: usize, at_end: bool) {
+        let one = &mut self.clients[client];
+        match () {
+            () if !one.is_up => self.seen.refused += 1,
+            () if at_end && one.parser.on_eof() == Ok(true) => self.completed(client),
+            () => self.seen.cut += 1,
+        }
+    }
+}
+
+impl Default for SlowClient {
+    fn default() -> SlowClient {
+        SlowClient { conn: None, is_up: false, sent: 0, parser: ResponseParser::new(Limits::default()), status: 0 }
+    }
+}
+
+impl Handler for SlowTask {
+    fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
+        let Some((group, client)) = self.owners.get(&conn).copied() else { return };
+        let of_group = &mut self.groups[group];
+        match event {
+            Event::Connected => of_group.connected(io, conn, client),
+            Event::Data(bytes) => {
+                if of_group.receive(client, bytes) {
+                    io.abort(conn);
+                    self.forget(conn, group, client);
+                }
+            }
+            Event::Eof => {
+                of_group.ended(client, true);
+                io.abort(conn);
+                self.forget(conn, group, client);
+            }
+            Event::Failed { .. } => {
+                of_group.ended(client, false);
+                self.forget(conn, group, client);
+            }
+            Event::Accepted(_) | Event::Skipped(_) | Event::Datagrams(_) | Event::Sent => {}
+        }
+    }
+}
+
+impl<D: Driver> Task<D> for SlowTask {
+    fn turn(&mut self, driver: &mut D) -> io::Result<Next> {
+        if !std::mem::replace(&mut self.has_limits, true) {
+            driver.limit_sockets(LIMITS);
+        }
+        let now = driver.now();
+        let Some(start) = self.shared.start().filter(|_| !self.shared.is_abandoned()) else {
+            return Ok(if self.shared.is_abandoned() { Next::Over } else { Next::Poll(Some(now + LOOKS)) });
+        };
+        if let Some(next) = self.take_turns(driver, start + self.plan.warmup, self.shared.end()) {
+            return Ok(Next::Poll(Some(next.min(now + LOOKS))));
+        }
+        for (conn, (group, client)) in std::mem::take(&mut self.owners) {
+            // The load was cut short.
+            driver.abort(conn);
+            self.forget(conn, group, client);
+        }
+        let seen = self.groups.iter().map(|group| group.seen.clone()).collect();
+        // Nobody listens where the load is given up.
+        let _ = self.messages.send(Message::SlowClients(seen));
+        Ok(Next::Over)
+    }
+
+    fn poll(&mut self, driver: &mut D, until: Option<u64>) -> io::Result<()> {
+        driver.poll(self, until)
+    }
+}
