@@ -164,7 +164,7 @@ const fn beside(
 }
 
 const BURNER: (&[&str], &[&str]) = (&["other-processes"], &["burner"]);
-const FAVOURS: Expected = Found(&["control"], &["in disguise"], Invalid);
+const FAVOURS: Expected = Found(&["control"], &["the last of 3 rounds, which all agree"], Invalid);
 const EXPIRY: Expected = Found(&["expiry", "wrong-data"], &["to live was"], Invalid);
 const DRIFT: Expected = Found(&["drift"], &[""], Suspect);
 const UNEVEN: Expected = Note("uneven-connections", "unevenly");

@@ -7,14 +7,20 @@ use weir_model::load::ErrorKind;
 use weir_model::record::Measurement;
 use weir_world::scenario::{Disk, Scenario, product, suite};
 
-/// A thousand requests a second for four seconds to a pool of four, of which one has this fault from the second second to the fourth.
+/// A thousand requests a second for four seconds to a pool of four, of which the second has this fault from the second second to the
+/// fourth.
 fn measured(fault: &str) -> Measurement {
+    measured_on(&[], 2, fault)
+}
+
+/// The same on hosts with these names, where this member has the fault.
+fn measured_on(hosts: &[&str], member: u32, fault: &str) -> Measurement {
     let folder = tempfile::tempdir().unwrap();
-    let scenario = Scenario::new(1, 1, folder.path(), &[("simulated", product("honest", 50, 2))], Disk::sound());
+    let scenario = Scenario::on(1, hosts, folder.path(), &[("simulated", product("honest", 50, 2))], Disk::sound());
     let head = "title = \"Members\"\nblocks = 1\nseed = 1\nproducts = [\"simulated\"]\nprofile = \"tuned\"";
     let load = format!(
         "kind = \"open\"\nrate = 1000\nconnections = 600\nwarmup = \"500ms\"\nduration = \"4s\"\n\
-         [[load.fault]]\nmember = 2\nat = \"1s\"\nfor = \"2s\"\n{fault}"
+         [[load.fault]]\nmember = {member}\nat = \"1s\"\nfor = \"2s\"\n{fault}"
     );
     scenario.run(&suite(head, "origins = 4", &load)).unwrap();
     let measured = scenario.measured().remove(0);
@@ -57,6 +63,16 @@ fn a_killed_member_refuses_its_quarter_and_comes_back() {
     assert!(errors[1..3].iter().all(|errors| (245..255).contains(errors)), "{errors:?}");
     let requests: Vec<u64> = killed.origin.unwrap().addresses.iter().map(|one| one.requests).collect();
     assert!((600..640).contains(&requests[1]) && requests[0] > 1_100, "two of four and a half seconds: {requests:?}");
+}
+
+#[test]
+fn members_are_dealt_to_the_origins_hosts() {
+    let killed = measured_on(&["client", "proxy", "origin-1", "origin-2"], 3, "what = \"kill\"");
+    let errors = errors(&killed, ErrorKind::BadStatus);
+    assert!(errors[1..3].iter().all(|errors| (245..255).contains(errors)), "{errors:?}");
+    let mut requests: Vec<u64> = killed.origin.unwrap().addresses.iter().map(|one| one.requests).collect();
+    requests.sort_unstable();
+    assert!((600..640).contains(&requests[0]) && requests[1] > 1_100, "one of four: {requests:?}");
 }
 
 #[test]
