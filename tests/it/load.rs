@@ -61,6 +61,9 @@ fn calls_and_messages_have_urls_of_their_own() {
     let with = |scheme: &str, path: &str| origin.url(path).replacen("http", scheme, 1);
     let calls = all_right(&[&with("grpc", "/weir.Echo/Unary"), "-n", "100", "-c", "2"]);
     assert_eq!((&calls["protocol"], number(&calls, "/messages/window/whole")), (&"h2".into(), 100.0), "{calls:#}");
+    let both = with("grpc", "/weir.Echo/Bidi?requests=5&every=1ms&size=100");
+    let both = all_right(&[&both, "-n", "20", "-c", "2"]);
+    assert_eq!((number(&both, "/messages/window/received"), number(&both, "/messages/delay/count")), (100.0, 100.0));
     let echoes = all_right(&[&with("ws", "/ws"), "-n", "100", "-c", "2"]);
     assert_eq!((&echoes["protocol"], number(&echoes, "/window/successful")), (&"http/1.1".into(), 100.0), "{echoes:#}");
 }

@@ -63,7 +63,11 @@ mod tests {
         let (severity, message) = found(QuicResult { packets_lost: 10, ..fine.clone() }).expect("fires");
         assert_eq!(severity, Severity::Warning);
         assert_eq!(message, "10 of 10000 packets of the client were lost (0.10 %)");
-        assert_eq!(found(QuicResult { packets_out: 10_001, packets_lost: 10, ..fine.clone() }), None, "one in a thousand");
+        assert_eq!(
+            found(QuicResult { packets_out: 10_001, packets_lost: 10, ..fine.clone() }),
+            None,
+            "one in a thousand"
+        );
         let (severity, message) = found(QuicResult { trains_in: 20_000, ..fine.clone() }).expect("fires");
         assert_eq!(severity, Severity::Note);
         assert!(message.starts_with("all of 20000 datagrams came alone (1.00 at a time)"), "{message}");

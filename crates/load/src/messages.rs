@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use weir_model::load::{ErrorKind, MessageCounts, MessageResult, Quantiles, StreamKind, StreamSpec};
+use weir_model::load::{ErrorKind, MessageCounts, MessageResult, PacedMessages, Quantiles, StreamKind, StreamSpec};
 use weir_wire::grpc::{self, PrefixError, Status};
 use weir_wire::openai::{self, Delta};
 use weir_wire::sse::{self, Parser};
@@ -54,6 +54,40 @@ enum Time {
     MeanGap,
 }
 
+/// Messages that this client sends on a stream, one by one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outgoing {
+    paced: PacedMessages,
+    /// The number of the stream.
+    id: u64,
+    /// The number of the next message, and when it is due.
+    next: u32,
+    due: u64,
+}
+
+impl Outgoing {
+    /// Those of the stream with this number, which begins now.
+    pub(crate) fn new(paced: PacedMessages, id: u64, now: u64) -> Outgoing {
+        Outgoing { paced, id, next: 0, due: now }
+    }
+
+    /// When the next message is due; `None`: all were sent.
+    pub(crate) fn due(&self) -> Option<u64> {
+        (self.next < self.paced.count).then_some(self.due)
+    }
+
+    /// Writes the next message, which is sent now, with its prefix, in place of what is in `out`.
+    pub(crate) fn write(&mut self, now: u64, out: &mut Vec<u8>) {
+        let PacedMessages { count: of, every, size } = self.paced;
+        let (before, length) = grpc::before_field(size);
+        out.clear();
+        out.extend_from_slice(&before[..length]);
+        Stamp { stream: self.id, number: self.next, of, due: self.due, sent: now }.write(size, out);
+        self.next += 1;
+        self.due += every.as_nanos() as u64;
+    }
+}
+
 /// A stream that is coming.
 #[derive(Debug, Default)]
 pub(crate) struct MessageState {
@@ -61,6 +95,8 @@ pub(crate) struct MessageState {
     grpc: grpc::Parser,
     /// The status that the sender of a call gave (gRPC).
     status: Option<Status>,
+    /// Messages of the client, where they are what comes back.
+    pub(crate) outgoing: Option<Outgoing>,
     /// What is wrong with it, the first thing alone.
     wrong: Option<Wrong>,
     /// Its head says that it is one.
@@ -144,8 +180,16 @@ impl MessageState {
         let (mut parser, mut grpc) = (std::mem::take(&mut self.parser), std::mem::take(&mut self.grpc));
         parser.reset();
         grpc.reset();
-        *self =
-            MessageState { parser, grpc, reads, head: now, heard: now, in_first_read: true, ..MessageState::default() };
+        *self = MessageState {
+            parser,
+            grpc,
+            outgoing: self.outgoing,
+            reads,
+            head: now,
+            heard: now,
+            in_first_read: true,
+            ..MessageState::default()
+        };
     }
 
     fn find_wrong(&mut self, wrong: Wrong) {
@@ -227,6 +271,7 @@ impl MessageWatch {
         let (due, id) = (stream.due(), stream.request_id.bits());
         let Some(state) = stream.messages.as_mut().filter(|state| state.reads) else { return };
         state.heard = now;
+        let id = state.outgoing.map_or(id, |outgoing| outgoing.id);
         let read = match self.spec.kind {
             StreamKind::Sse | StreamKind::OpenAi | StreamKind::WebSocket => self.events(state, piece, due, id, now),
             StreamKind::Grpc => self.frames(state, piece, due, id, now),
@@ -308,7 +353,8 @@ impl MessageWatch {
         }
         self.number(state, stamp.number);
         self.record(Time::SenderLag, stamp.sent.saturating_sub(stamp.due));
-        if self.spec.one_clock {
+        // The client's own messages have its own time.
+        if self.spec.one_clock || state.outgoing.is_some() {
             self.record(Time::Delay, now.saturating_sub(stamp.sent));
         }
         if let Some((came, Some(last))) = state.last {

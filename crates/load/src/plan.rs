@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use weir_model::load::{Endpoint, LoadSpec, Part};
+use weir_model::load::{Endpoint, LoadSpec, PacedMessages, Part};
 use weir_model::suite::LoadKind;
 use weir_net::{Address, Capacity, DescriptorKind};
 
@@ -34,6 +34,8 @@ pub(crate) struct Plan {
     pub targets: Vec<PlannedTarget>,
     /// The expected response to each request, in the order of the load's requests.
     pub expectations: Vec<Expectation>,
+    /// The messages of each request that its client sends one by one; empty where no request has any.
+    pub paced: Vec<Option<PacedMessages>>,
     /// The choice of the next request.
     pub choices: Arc<Choices>,
     /// When requests are due, in open loads.
@@ -141,7 +143,9 @@ impl Plan {
             Expectation::of(request, spec.protocol).accepting(spec.accept_encoding).changing(spec.changes.is_some())
         };
         let requests_per_connection = if single_use { 1 } else { spec.requests_per_connection.unwrap_or(u64::MAX) };
+        let paced: Vec<_> = spec.requests.iter().map(|request| spec.paced_messages(request)).collect();
         Ok(Plan {
+            paced: if paced.iter().any(Option::is_some) { paced } else { Vec::new() },
             targets: planned_targets(spec, held, resources.ports)?,
             choices: Arc::new(Choices::new(&spec.requests, spec.targets.len())),
             tls: TlsPlan::new(spec).map_err(LoadError::InvalidSpec)?,

@@ -107,6 +107,19 @@ pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
         out: &mut Vec<u8>,
     ) -> Result<Encoded<'a>, Refusal>;
 
+    /// Sends the next message of a request whose messages are sent one by one. `ends`: it is the last. False: the request is over, and
+    /// nothing was sent.
+    fn send_message(
+        &self,
+        _session: &mut Self::Session,
+        _stream: u32,
+        _message: &[u8],
+        _ends: bool,
+        _out: &mut Vec<u8>,
+    ) -> bool {
+        false
+    }
+
     /// Takes bytes from `input` up to the next event; `None` when all were taken and no event is left. What the protocol itself
     /// wants to send goes to `out`.
     ///

@@ -264,7 +264,8 @@ fn by_request(plan: &Plan, outcomes: &[WorkerResult], latency: &[Histo]) -> Vec<
 /// Body bytes of so many requests. `None` if that does not follow from the counts.
 fn request_body_bytes(plan: &Plan, sent: u64, outcomes: &[WorkerResult]) -> Option<u64> {
     let requests = &plan.spec.requests;
-    if plan.spec.keyvalue.is_some() {
+    // Messages that are sent one by one end with their stream, however many there were to be.
+    if plan.spec.keyvalue.is_some() || !plan.paced.is_empty() {
         return None;
     }
     let lengths: Vec<u64> = requests.iter().map(|request| body_length(plan, request)).collect::<Option<_>>()?;

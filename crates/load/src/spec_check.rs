@@ -5,7 +5,8 @@ use std::net::IpAddr;
 
 use weir_model::keyvalue::Operation;
 use weir_model::load::{
-    Bursts, Endpoint, LONGEST_S, LoadProtocol, LoadSpec, OfferedRate, RandomDuration, RequestSpec, StreamKind, Target,
+    Bursts, Endpoint, LONGEST_S, LoadProtocol, LoadSpec, OfferedRate, PacedMessages, RandomDuration, RequestSpec,
+    StreamKind, Target,
 };
 use weir_model::protocol::Protocol;
 use weir_model::suite::LoadKind;
@@ -197,6 +198,9 @@ fn streams_of_messages(spec: &LoadSpec) -> Result<(), String> {
     must(stream.kind != StreamKind::Grpc || !spec.requests.iter().any(|request| changes(&request)), || {
         "a message of grpc with fields, whose length stands before it; expected: a body without {{".into()
     })?;
+    for request in spec.requests.iter().filter(|_| stream.kind == StreamKind::Grpc) {
+        PacedMessages::of(&request.request.path).transpose()?;
+    }
     must(stream.kind.in_responses() || spec.request_ids.is_none(), || {
         format!("messages of {kind} with request IDs, for which they have no header; expected: none")
     })?;

@@ -14,6 +14,7 @@ mod coalesce;
 mod connections;
 mod connector;
 mod exchange;
+mod outgoing;
 mod pacing;
 mod pool;
 mod recorder;
@@ -45,6 +46,7 @@ use crate::shared::{Message, Ready, Shared};
 use busy_poll::BusyPoll;
 use coalesce::Coalescing;
 use connector::Connector;
+use outgoing::OutgoingMessages;
 use pacing::Pacing;
 pub(crate) use pool::Stream;
 use pool::{NO_SLOT, Pool, SlotId, SlotState};
@@ -93,6 +95,8 @@ pub(crate) struct Worker<P: Protocol> {
     sends_bodies: bool,
     recorder: Recorder,
     watches: Watches,
+    /// Messages that this client sends one by one.
+    outgoing: OutgoingMessages,
     busy_poll: BusyPoll,
     coalescing: Coalescing,
     next_sweep: u64,
@@ -131,6 +135,7 @@ impl<P: Protocol> Worker<P> {
                 changes: plan.spec.changes.map(|last| Box::new(ChangeWatch::new(last))),
                 reasons: Reasons::default(),
             },
+            outgoing: OutgoingMessages::default(),
             busy_poll: BusyPoll::new(driver.wake_latency()),
             coalescing: Coalescing::default(),
             next_sweep: 0,
@@ -281,6 +286,7 @@ impl<P: Protocol> Worker<P> {
         self.end_intervals(io, now);
         self.count_due(now);
         self.dispatch(io, now);
+        self.send_messages(io, now);
         self.sweep(io, now);
     }
 
@@ -323,9 +329,10 @@ impl<P: Protocol> Worker<P> {
         self.next_due().min(self.recorder.interval_end()).min(self.next_sweep)
     }
 
-    /// When the next request falls due that could be sent then, or for which a connection would be made; [`NEVER`] when there is none.
+    /// When the next message falls due, or the next request that could be sent then, or for which a connection would be made; [`NEVER`] when
+    /// there is none.
     fn next_due(&self) -> u64 {
-        self.pacing.next_due(!self.pool.none_free() || self.may_grow())
+        self.pacing.next_due(!self.pool.none_free() || self.may_grow()).min(self.outgoing.next_due())
     }
 
     /// Whether the load allows more connections.

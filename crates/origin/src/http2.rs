@@ -12,6 +12,7 @@
 //!
 //! This module does not know what requests mean, nor what is below.
 
+mod echo;
 mod half;
 mod output;
 mod response;
@@ -20,6 +21,7 @@ use std::collections::VecDeque;
 use std::mem;
 
 use weir_net::Conn;
+use weir_wire::grpc::Status;
 use weir_wire::http2::{self, Server, ServerEvent, Stream};
 
 use crate::fault::Fault;
@@ -32,6 +34,7 @@ use crate::sends::{Batch, Sends};
 use crate::session::SessionEvent;
 use crate::transport::Transport;
 
+use self::echo::EchoedCall;
 pub(crate) use self::half::Half;
 use self::output::FrameOutput;
 use self::response::{PacedBody, Request};
@@ -95,6 +98,8 @@ struct PendingRequest {
 enum Phase {
     /// Its body is still coming.
     Reading,
+    /// Its messages are sent back as they come.
+    Echoing(Box<EchoedCall>),
     /// It waits until it is due, or for room; then it is answered with this fault.
     Waiting(Option<Fault>),
     /// Its response is sent in pieces.
@@ -181,7 +186,7 @@ impl<H: Half> Http2<H> {
                 }
             };
             let read = (before - input.len()) as u64 - framing;
-            let mut role = Role::Counted;
+            let (mut role, mut echoing) = (Role::Counted, None);
             match event {
                 ServerEvent::Request { stream, head } => {
                     let (ends, expects_continue) = (head.ends, head.expects_continue);
@@ -197,6 +202,10 @@ impl<H: Half> Http2<H> {
                         role = pending.request.role;
                         if role == Role::Counted {
                             state.counters().body_bytes_in.add(bytes.len() as u64);
+                        }
+                        if let Phase::Echoing(call) = &mut pending.phase {
+                            call.read(bytes);
+                            echoing = Some(stream);
                         }
                         let others = self.buffered - pending.request.echoed.body().len();
                         pending.request.body(state, bytes, MAX_PAYLOAD.saturating_sub(self.buffered));
@@ -216,6 +225,9 @@ impl<H: Half> Http2<H> {
             }
             if role == Role::Counted {
                 state.counters().bytes_in.add(read);
+            }
+            if let Some(stream) = echoing {
+                self.go_on_with_echo(output, state, stream);
             }
         }
         state.counters().bytes_in.add(input.len() as u64);
@@ -239,6 +251,9 @@ impl<H: Half> Http2<H> {
         } else {
             state.own_request(request.resolved.source, &mut self.reader);
         }
+        if !request.resolved.fixed && request.echoes() {
+            return self.begin_echo(output, state, request, ends);
+        }
         if ends {
             // Only its end follows, which carries nothing more.
             return self.complete(output, state, request);
@@ -251,9 +266,27 @@ impl<H: Half> Http2<H> {
     }
 
     fn on_end<T: Transport>(&mut self, output: &mut FrameOutput<'_, T>, state: &mut HttpState, stream: Stream) {
+        if self.pending == 0 {
+            return;
+        }
         let reads = self.pending(stream).is_some_and(|pending| matches!(pending.phase, Phase::Reading));
         if reads && let Some(pending) = self.remove(stream) {
             self.complete(output, state, pending.request);
+        }
+        self.end_echo(output, state, stream, Status::OK);
+    }
+
+    /// A call whose messages are sent back ends so.
+    fn end_echo<T: Transport>(
+        &mut self,
+        output: &mut FrameOutput<'_, T>,
+        state: &mut HttpState,
+        stream: Stream,
+        status: Status,
+    ) {
+        if let Some(Some(PendingRequest { phase: Phase::Echoing(call), .. })) = self.streams.get_mut(stream.slot()) {
+            call.end(status);
+            self.go_on_with_echo(output, state, stream);
         }
     }
 
@@ -307,8 +340,11 @@ impl<H: Half> Http2<H> {
 
     /// Continues with a request that waited, if it is still there.
     fn resume<T: Transport>(&mut self, output: &mut FrameOutput<'_, T>, state: &mut HttpState, stream: Stream) {
-        if self.pending(stream).is_none_or(|pending| pending.timer.is_some()) {
+        let Some(pending) = self.pending(stream).filter(|pending| pending.timer.is_none()) else {
             return;
+        };
+        if matches!(pending.phase, Phase::Echoing(_)) {
+            return self.end_echo(output, state, stream, Status::DEADLINE_EXCEEDED);
         }
         if !self.has_room(output) {
             return self.waiting_for_room.push_back(stream);
@@ -364,11 +400,18 @@ impl<H: Half> Http2<H> {
 
     /// The peer's window has opened, and the blocked part is written: the rest of a response, or a piece of it.
     fn on_written<T: Transport>(&mut self, output: &mut FrameOutput<'_, T>, state: &mut HttpState, stream: Stream) {
-        let piece = self.pending(stream).is_some_and(|pending| matches!(pending.phase, Phase::Paced(_)));
-        if piece {
-            self.resume(output, state, stream);
-        } else if let Some(pending) = self.remove(stream) {
-            self.finished(state, pending.request);
+        let pending = self.streams.get_mut(stream.slot()).and_then(Option::as_mut);
+        match pending.filter(|pending| pending.request.stream == stream).map(|pending| &mut pending.phase) {
+            Some(Phase::Paced(_)) => self.resume(output, state, stream),
+            Some(Phase::Echoing(call)) => {
+                call.sent();
+                self.go_on_with_echo(output, state, stream);
+            }
+            _ => {
+                if let Some(pending) = self.remove(stream) {
+                    self.finished(state, pending.request);
+                }
+            }
         }
     }
 
@@ -398,7 +441,7 @@ impl<H: Half> Http2<H> {
                 continue;
             };
             let cannot_finish = match &pending.phase {
-                Phase::Reading | Phase::Stalled => true,
+                Phase::Reading | Phase::Echoing(_) | Phase::Stalled => true,
                 // The peer may still open its window, unless it has gone.
                 Phase::Blocked => !send_goaway,
                 Phase::Paced(paced) => paced.is_blocked() && !send_goaway,

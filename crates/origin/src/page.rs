@@ -23,6 +23,8 @@ weir origin: the server behind the proxy.
 /weir.Echo/Unary    a call of gRPC, over HTTP/2 alone: one message at once; /weir.Echo/ClientStream: the same behind
                     requests=<number> messages of the client (1); /weir.Echo/ServerStream: as /stream. All have
                     its query, the fault error (status 13 half-way), and code=<status>, which comes without a message
+/weir.Echo/Bidi     each message comes back; requests=<number>&every=<duration>&size=<bytes> say what weir's client sends
+                    (16, 20ms, 200); it has the faults reset and status
 /ws                 WebSocket: each message comes back; with messages=<number> it closes the connection after so many, with
                     code=<code> (1000)
 /                   this page

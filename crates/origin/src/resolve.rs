@@ -220,7 +220,7 @@ impl Resolved {
             (None, Subject::Call) if plan.stream.is_some_and(|shape| shape.code > 0) => {
                 (Source::Fixed, nothing(), grpc::CONTENT_TYPE)
             }
-            (None, Subject::Call) => (Source::Stream, nothing(), grpc::CONTENT_TYPE),
+            (None, Subject::Call | Subject::Bidi) => (Source::Stream, nothing(), grpc::CONTENT_TYPE),
             (None, Subject::Socket) => (Source::Fixed, Body::text(page::NO_UPGRADE), TEXT),
             (None, Subject::Completion) => (Source::Fixed, Body::text(completion(&plan)), JSON),
             (None, Subject::Counters) => (Source::Counters, nothing(), JSON),

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use weir_model::coding::Coding;
 use weir_model::gateway::AUTHORIZER;
-use weir_model::load::{MOST_SENT, RandomDuration};
+use weir_model::load::{MOST_SENT, PacedMessages, RandomDuration};
 use weir_model::protocol::Application;
 
 use weir_wire::websocket::is_close_code;
@@ -66,6 +66,8 @@ pub(crate) enum Subject {
     Stream,
     /// `/weir.Echo/...`: a call of gRPC.
     Call,
+    /// `/weir.Echo/Bidi`: a call of gRPC whose messages come back, each as it comes.
+    Bidi,
     /// `/ws`: an upgrade to WebSocket; the status and a text where none is asked for.
     Socket,
     /// `/v1/chat/completions`: the completion of a prompt, as a stream where the request asks for one.
@@ -110,6 +112,12 @@ const STREAM_FAULTS_RULE: &str =
 /// What a query of a socket may say.
 const SOCKET_RULE: &str = "messages=<number>, after which it closes the connection, code=<1000 to 4999>, the code that it gives then, or x=<anything>";
 
+/// What a query of a call with both streams may say; what becomes of its messages is the client's.
+const BIDI_RULE: &str = "requests=<number>, every=<duration> and size=<bytes>, which say what the client sends, fault=status=<code>, fault=reset, or x=<anything>";
+
+/// The plan of such a call but for its faults.
+const BIDI: Plan = Plan { subject: Subject::Bidi, chunked: true, ..Plan::PLAIN };
+
 /// The plan of a socket but for its messages.
 const SOCKET: Plan = Plan { subject: Subject::Socket, status: 426, ..Plan::PLAIN };
 
@@ -147,7 +155,7 @@ impl Plan {
 
     /// Whether it is a call of gRPC, which nothing but HTTP/2 can carry.
     pub(crate) fn is_call(&self) -> bool {
-        self.subject == Subject::Call
+        matches!(self.subject, Subject::Call | Subject::Bidi)
     }
 
     /// The plan of a path without query.
@@ -216,6 +224,12 @@ pub(crate) fn parse(target: &[u8]) -> Result<Plan, Refusal> {
         }
         let faults = plan.faults.as_deref();
         let has = |kinds: &[FaultKind]| kinds.iter().any(|kind| faults.is_some_and(|faults| faults.has(*kind)));
+        if plan.subject == Subject::Bidi {
+            let right = Plan { faults: None, ..plan.clone() } == BIDI
+                && !has(&[FaultKind::Close, FaultKind::Stall, FaultKind::Length, FaultKind::Drip, FaultKind::Error])
+                && str::from_utf8(target).ok().and_then(PacedMessages::of).is_none_or(|paced| paced.is_ok());
+            return if right { Ok(plan) } else { Err(bad("?", query, BIDI_RULE)) };
+        }
         match plan.stream.map(|shape| shape.wrapping) {
             Some(_) if has(&[FaultKind::Length, FaultKind::Drip]) => {
                 return Err(bad("?fault=", query, STREAM_FAULTS_RULE));
@@ -246,6 +260,7 @@ fn parse_path(path: &[u8]) -> Result<Plan, Refusal> {
             let at_once = RandomDuration::Constant { s: 0.0 };
             Plan::call(Shape { messages: 1, first: at_once, every: at_once, ..Shape::default() })
         }
+        b"/weir.Echo/Bidi" => BIDI,
         b"/weir.Echo/ServerStream" => Plan::call(Shape::default()),
         b"/ws" => {
             let stream = Shape { wrapping: Wrapping::Socket, messages: stream::MOST, code: 1000, ..Shape::default() };
@@ -294,6 +309,10 @@ fn parse_pair(plan: &mut Plan, pair: &[u8]) -> Result<(), Refusal> {
     if let Some(shape) = &mut plan.stream
         && parse_stream_pair(shape, key, text)?
     {
+        return Ok(());
+    }
+    if plan.subject == Subject::Bidi && matches!(key, b"requests" | b"every" | b"size") {
+        // Read with the rest of the target.
         return Ok(());
     }
     match key {
@@ -408,6 +427,7 @@ mod tests {
         assert_eq!(plan("/text/16KiB"), Plan::of(Subject::Text(16_384)));
         assert_eq!(plan("/delay/1.5s"), Plan { delay: seconds(1.5), ..Plan::of(Subject::Delay) });
         assert_eq!(plan("/status/503"), Plan { status: 503, ..Plan::of(Subject::Status) });
+        assert_eq!(plan("/weir.Echo/Bidi?requests=3&every=1ms&size=1KiB&x=1"), BIDI);
         assert_eq!(plan("/_weir/counters").subject, Subject::Counters);
         assert_eq!(plan("/_weir/ready").status, 204);
         let payload = Plan { bytes: Some(1_024), status: 200, ..Plan::of(Subject::Ready) };
@@ -501,6 +521,10 @@ mod tests {
             ("/weir.Echo/Unary?code=17", 400, &["`17`", "0 to 16"]),
             ("/weir.Echo/ClientStream?requests=0", 400, &["`0`", "1 to 10000"]),
             ("/stream?requests=2", 400, &["requests=2"]),
+            ("/weir.Echo/Bidi?requests=0", 400, &["`requests=0`", "requests=<number>"]),
+            ("/weir.Echo/Bidi?every=20ms&delay=1ms", 400, &["every=20ms&delay=1ms", "every=<duration>"]),
+            ("/weir.Echo/Bidi?messages=3", 400, &["messages=3"]),
+            ("/weir.Echo/Bidi?fault=stall", 400, &["fault=stall", "fault=reset"]),
             ("/stream?code=1", 400, &["code=1"]),
             ("/ws?code=1005", 400, &["`1005`", "close frame"]),
             ("/ws?delay=1ms", 400, &["delay=1ms", "messages=<number>"]),

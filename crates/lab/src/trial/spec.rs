@@ -6,8 +6,8 @@ use weir_model::fault::Fault;
 use weir_model::gateway::Filter;
 use weir_model::keyvalue::ValueSize;
 use weir_model::load::{
-    Feed, FeedOrder, LoadProtocol, LoadSpec, RandomDuration, RequestIds, RequestSpec, SlowClientsSpec, StreamKind,
-    StreamSpec, Target,
+    Feed, FeedOrder, LoadProtocol, LoadSpec, PacedMessages, RandomDuration, RequestIds, RequestSpec, SlowClientsSpec,
+    StreamKind, StreamSpec, Target,
 };
 use weir_model::protocol::Application;
 use weir_model::suite::{Expect, LoadKind};
@@ -140,6 +140,9 @@ pub fn intended_wait_s(trial: &TrialSpec<'_>) -> Option<f64> {
         return None;
     }
     let (path, query) = workload.request.path.split_once('?').unwrap_or((&workload.request.path, ""));
+    if let Some(paced) = PacedMessages::of(&workload.request.path) {
+        return paced.ok().map(PacedMessages::length_s);
+    }
     if workload.stream.is_some_and(StreamKind::in_responses) {
         return stream_s(query);
     }

@@ -25,6 +25,8 @@ pub(super) const SAMPLED: u32 = 64;
 #[derive(Debug, Clone)]
 pub(crate) struct Http2 {
     requests: Arc<[Request<Prepared>]>,
+    /// Those whose messages follow one by one; empty where there are none.
+    paced: Arc<[bool]>,
     options: Options,
 }
 
@@ -50,7 +52,13 @@ impl Protocol for Http2 {
             return Err("not a load of HTTP/2".into());
         };
         let requests = Request::all(spec, Prepared::template)?;
-        Ok(Http2 { requests, options: Options { max_streams, keep_headers: keeps_headers(spec), ..Options::client() } })
+        let paced: Vec<bool> = spec.requests.iter().map(|request| spec.paced_messages(request).is_some()).collect();
+        let paced = if paced.contains(&true) { paced.into() } else { Arc::default() };
+        Ok(Http2 {
+            requests,
+            paced,
+            options: Options { max_streams, keep_headers: keeps_headers(spec), ..Options::client() },
+        })
     }
 
     fn connect(&self, session: &mut Self::Session, number: u32, out: &mut Vec<u8>) -> bool {
@@ -73,9 +81,23 @@ impl Protocol for Http2 {
         out: &mut Vec<u8>,
     ) -> Result<Encoded<'a>, Refusal> {
         let Some(client) = session else { return Err(Refusal::Exhausted) };
-        let sent = self.requests[kind as usize]
-            .fill(kind, id, generator, |head, values, body| client.request_filled(stream, head, values, body, out));
+        let begins = self.paced.get(kind as usize) == Some(&true);
+        let sent = self.requests[kind as usize].fill(kind, id, generator, |head, values, body| match begins {
+            false => client.request_filled(stream, head, values, body, out),
+            true => client.begin(stream, head, values, out),
+        });
         sent.map(|()| Encoded::Appended).map_err(refusal)
+    }
+
+    fn send_message(
+        &self,
+        session: &mut Self::Session,
+        stream: u32,
+        message: &[u8],
+        ends: bool,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        session.as_mut().is_some_and(|client| client.data(stream, Body::Copied(message), ends, out))
     }
 
     #[inline]

@@ -90,6 +90,9 @@ impl<P: Protocol> Worker<P> {
         if let Some(ids) = &mut self.watches.ids {
             carries.request_id = ids.sent();
         }
+        if !self.plan.paced.is_empty() {
+            self.begin_messages(stream, now);
+        }
         self.recorder.sent(due, request);
     }
 

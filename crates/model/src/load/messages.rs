@@ -6,10 +6,11 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Quantiles;
+use super::{Quantiles, RandomDuration};
 use crate::protocol::Application;
 use crate::suite::{Expect, Request};
 use crate::text::human_bytes;
+use crate::units::ByteCount;
 
 /// Responses of a load are streams, and each of their messages is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +31,7 @@ pub enum StreamKind {
     OpenAi,
     /// Messages of WebSocket: each is sent by the client, and comes back.
     WebSocket,
-    /// Calls of gRPC: unary ones, whose response is one message, and those with a stream of responses.
+    /// Calls of gRPC: unary ones, whose response is one message, and those with a stream of requests, of responses, or of both.
     Grpc,
 }
 
@@ -109,13 +110,76 @@ pub const MOST_SENT: usize = 10_000;
 
 /// How many messages a call sends: `requests` in the query of its path, else one.
 fn sent_messages(path: &str) -> usize {
-    let query = path.split_once('?').map_or("", |(_, query)| query);
-    let last = query.split('&').rev().find_map(|pair| pair.strip_prefix("requests="));
-    last.and_then(|text| text.parse().ok()).map_or(1, |count: usize| count.clamp(1, MOST_SENT))
+    in_query(path, "requests").and_then(|text| text.parse().ok()).map_or(1, |count: usize| count.clamp(1, MOST_SENT))
+}
+
+/// A key's last value in the query of a path.
+fn in_query<'p>(path: &'p str, key: &str) -> Option<&'p str> {
+    let (_, query) = path.split_once('?')?;
+    query.split('&').rev().find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='))
 }
 
 /// The size of the smallest message that has a stamp, bytes.
 pub const LEAST_MESSAGE: usize = 85;
+
+/// The call of gRPC whose messages go both ways.
+pub const BIDI_PATH: &str = "/weir.Echo/Bidi";
+
+/// The most bytes of messages that such a call sends.
+const MOST_SENT_BYTES: u64 = 64 << 20;
+
+/// The messages that the client of a call with both streams sends: each is due so long after the one before, the first with its request,
+/// and comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacedMessages {
+    /// How many, 1 to [`MOST_SENT`].
+    pub count: u32,
+    /// From each to the next.
+    pub every: Duration,
+    /// Bytes of each.
+    pub size: usize,
+}
+
+impl PacedMessages {
+    /// Those of a request with this path; `None`: it is of another call.
+    ///
+    /// # Errors
+    /// The pair of its query that is wrong, and what would be right.
+    pub fn of(path: &str) -> Option<Result<PacedMessages, String>> {
+        let call = path.split_once('?').map_or(path, |(call, _)| call);
+        (call == BIDI_PATH).then(|| PacedMessages::read(path))
+    }
+
+    fn read(path: &str) -> Result<PacedMessages, String> {
+        fn value<T>(path: &str, key: &str, rule: &str, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, String> {
+            let Some(text) = in_query(path, key) else { return Ok(None) };
+            read(text).map(Some).ok_or_else(|| format!("{key}={text} of {BIDI_PATH}; expected: {rule}"))
+        }
+        let count = |text: &str| text.parse().ok().filter(|count| (1..=MOST_SENT as u32).contains(count));
+        let every = |text: &str| match text.parse().ok()? {
+            RandomDuration::Constant { s } if s <= 3600.0 => Some(Duration::from_secs_f64(s)),
+            _ => None,
+        };
+        let size = |text: &str| {
+            let ByteCount(size) = text.parse().ok()?;
+            (LEAST_MESSAGE as u64..=64 << 10).contains(&size).then_some(size as usize)
+        };
+        let paced = PacedMessages {
+            count: value(path, "requests", "1 to 10000", count)?.unwrap_or(16),
+            every: value(path, "every", "one time, 0s to 1h", every)?.unwrap_or(Duration::from_millis(20)),
+            size: value(path, "size", "85 to 64KiB", size)?.unwrap_or(200),
+        };
+        if u64::from(paced.count) * paced.size as u64 > MOST_SENT_BYTES {
+            return Err(format!("{} messages of {} bytes; expected: at most 64 MiB in all", paced.count, paced.size));
+        }
+        Ok(paced)
+    }
+
+    /// From the first to the last, seconds.
+    pub fn length_s(self) -> f64 {
+        self.every.as_secs_f64() * f64::from(self.count - 1)
+    }
+}
 
 /// The body of a request for a stream of completions in OpenAI's format, with a prompt of so many bytes.
 pub fn chat_request(prompt: usize) -> Vec<u8> {
@@ -283,6 +347,25 @@ impl fmt::Display for StreamVerdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_of_a_call_that_goes_both_ways_are_told_by_its_path() {
+        let of = |query: &str| PacedMessages::of(&format!("{BIDI_PATH}{query}")).expect("such a call");
+        let every = Duration::from_millis(20);
+        assert_eq!(of(""), Ok(PacedMessages { count: 16, every, size: 200 }));
+        let found = of("?requests=3&every=1s&size=1KiB&x=1");
+        assert_eq!(found, Ok(PacedMessages { count: 3, every: Duration::from_secs(1), size: 1024 }));
+        assert_eq!(found.map(PacedMessages::length_s), Ok(2.0));
+        for (query, words) in [
+            ("?requests=0", "requests=0 of /weir.Echo/Bidi; expected: 1 to 10000"),
+            ("?every=1ms..2ms", "every=1ms..2ms of /weir.Echo/Bidi; expected: one time, 0s to 1h"),
+            ("?size=84", "size=84 of /weir.Echo/Bidi; expected: 85 to 64KiB"),
+            ("?requests=10000&size=64KiB", "10000 messages of 65536 bytes; expected: at most 64 MiB in all"),
+        ] {
+            assert_eq!(of(query), Err(words.to_owned()), "{query}");
+        }
+        assert_eq!(PacedMessages::of("/weir.Echo/Unary?requests=0"), None);
+    }
 
     #[test]
     fn a_verdict_follows_from_how_messages_come() {

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DriverChoice, Feed, RequestIds, SlowClientsSpec, StreamSpec};
+use super::{DriverChoice, Feed, PacedMessages, RequestIds, SlowClientsSpec, StreamKind, StreamSpec};
 use crate::coding::Coding;
 use crate::keyvalue::{KeyValue, Mix, Operation};
 use crate::protocol::{Application, Protocol};
@@ -145,6 +145,12 @@ impl LoadSpec {
     /// The load lasts until it is stopped.
     pub fn is_endless(&self) -> bool {
         self.duration_s >= LONGEST_S && !matches!(self.kind, LoadKind::Count { .. })
+    }
+
+    /// The messages that the client sends of one of its requests, where it sends them one by one.
+    pub fn paced_messages(&self, request: &RequestSpec) -> Option<PacedMessages> {
+        self.stream.filter(|stream| stream.kind == StreamKind::Grpc)?;
+        PacedMessages::of(&request.request.path)?.ok()
     }
 
     /// Each connection carries one request. None is then made before its request is due, so that connecting is part of every

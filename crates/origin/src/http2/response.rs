@@ -29,7 +29,7 @@ pub(super) struct Request {
     pub(super) echoed: Echoed,
     pub(super) role: Role,
     /// Its ID.
-    id: Option<RequestId>,
+    pub(super) id: Option<RequestId>,
     /// The check of its body.
     pub(super) check: Option<Box<BodyCheck>>,
     /// Its body is too large to be echoed.
@@ -37,8 +37,8 @@ pub(super) struct Request {
     /// Bytes of the response's body; known once that is written.
     pub(super) body_length: u64,
     /// When its client gives it up; `u64::MAX`: never. Only of a call.
-    deadline: u64,
-    head_only: bool,
+    pub(super) deadline: u64,
+    pub(super) head_only: bool,
 }
 
 /// A response that is sent in pieces.
@@ -148,7 +148,7 @@ impl PacedBody {
 }
 
 /// What says how a call went.
-fn trailers(status: Status) -> [(&'static str, &'static [u8]); 2] {
+pub(super) fn trailers(status: Status) -> [(&'static str, &'static [u8]); 2] {
     match status {
         Status::OK => [(grpc::STATUS, b"0"), (grpc::MESSAGE, b"")],
         Status::DEADLINE_EXCEEDED => [(grpc::STATUS, b"4"), (grpc::MESSAGE, b"the deadline is over")],

@@ -141,6 +141,50 @@ impl Client {
         body: Body<'_>,
         out: &mut O,
     ) -> Result<(), SendError> {
+        let ends = body.is_empty();
+        let length = if !ends || request.says_empty() { Some(body.len() as u64) } else { None };
+        let slot = self.head(tag, request, values, length, ends, out.buffer())?;
+        if !ends {
+            self.conn.send_body(slot, body, true, out);
+        }
+        Ok(())
+    }
+
+    /// Begins a request, whose body follows in pieces and whose length is not said.
+    ///
+    /// # Errors
+    /// Why it cannot be sent now; nothing was written.
+    pub fn begin<O: Output>(
+        &mut self,
+        tag: u32,
+        request: &Prepared,
+        values: Values<'_>,
+        out: &mut O,
+    ) -> Result<(), SendError> {
+        self.head(tag, request, values, None, false, out.buffer()).map(|_| ())
+    }
+
+    /// Sends a piece of a request that was begun; what exceeds the peer's window is kept, and follows by itself. `ends`: it is the last.
+    /// False: the request is over, and nothing was sent.
+    pub fn data<O: Output>(&mut self, tag: u32, body: Body<'_>, ends: bool, out: &mut O) -> bool {
+        let Some(slot) = self.conn.streams.search(|stream| stream.tag == tag && !stream.is(is::SENT)) else {
+            return false;
+        };
+        self.conn.send_body(slot, body, ends, out);
+        true
+    }
+
+    /// Writes the head of a request, with the length of its body if that is given. Returns its slot.
+    #[inline]
+    fn head(
+        &mut self,
+        tag: u32,
+        request: &Prepared,
+        values: Values<'_>,
+        length: Option<u64>,
+        ends: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<u32, SendError> {
         let conn = &mut self.conn;
         if conn.is_closing() {
             return Err(SendError::Closing);
@@ -156,20 +200,15 @@ impl Client {
         }
         let id = if conn.last == 0 { 1 } else { conn.last + 2 };
         conn.last = id;
-        let ends = body.is_empty();
-        conn.put_block(id, ends, out.buffer(), |encoder, out| {
+        conn.put_block(id, ends, out, |encoder, out| {
             encoder.head(request, out, |out| request.put_pseudo(values, out));
             request.put_changing(values.headers, out);
-            if !ends || request.says_empty() {
-                put_content_length(out, body.len() as u64);
+            if let Some(length) = length {
+                put_content_length(out, length);
             }
         });
         let state = if request.bodiless() { is::BODILESS } else { 0 } | if ends { is::SENT } else { 0 };
-        let slot = conn.streams.add(id, tag, conn.peer.stream_window, state);
-        if !ends {
-            conn.send_body(slot, body, true, out);
-        }
-        Ok(())
+        Ok(conn.streams.add(id, tag, conn.peer.stream_window, state))
     }
 
     /// Cancels a request (RST_STREAM with CANCEL). No more events come for it.

@@ -284,6 +284,63 @@ fn calls_have_their_messages_and_their_status() {
     assert_eq!(result.request_body_bytes, Some(result.total.sent * 16 * 1_005));
 }
 
+const BIDI: &str = "/weir.Echo/Bidi?requests=20&every=20ms&size=300";
+
+#[test]
+fn messages_of_a_call_that_go_both_ways_are_paced_by_the_client_and_come_back() {
+    for ids in [None, Some(RequestIds::new("x-weir-id".into(), 1, true))] {
+        let result = call(None, BIDI, |spec| {
+            (spec.protocol, spec.request_ids) = (LoadProtocol::Http2 { streams: 4 }, ids);
+        });
+        let messages = result.messages.expect("streams");
+        // The first is sent with its request, the last 380 ms later, and the status comes 2 ms behind it.
+        assert!(
+            near(result.latency.min_us, 382_000.0) && near(result.latency.max_us, 382_000.0),
+            "{:?}",
+            result.latency
+        );
+        assert!(near(messages.delay.min_us, 2_000.0) && near(messages.delay.max_us, 2_000.0), "{:?}", messages.delay);
+        assert!(near(messages.gap.max_us, 20_000.0) && near(messages.first_message.max_us, 2_000.0));
+        // 7 whole ones of each of 16 streams in 3 s, and one that is waited for.
+        let total = MessageCounts { received: 8 * 16 * 20, bytes: 8 * 16 * 20 * 300, ..MessageCounts::default() };
+        // The head comes with the first message, which left with the request.
+        let total = MessageCounts { begun: 8 * 16, whole: 8 * 16, ..total };
+        let total = MessageCounts { first_reads: 8 * 16, late_heads: 8 * 16, ..total };
+        assert_eq!((messages.total, result.total.error_count()), (total, 0), "{:?}", result.reasons);
+        assert_eq!((messages.sender_lag.max_us, result.request_body_bytes), (0.0, None));
+    }
+}
+
+#[test]
+fn what_becomes_of_a_message_that_goes_both_ways_is_found() {
+    type Count = fn(&MessageCounts) -> u64;
+    let cases: [(RelayFault, Count, &str); 4] = [
+        (RelayFault::Drop(7), |counts| counts.lost, "are missing"),
+        (RelayFault::Double(7), |counts| counts.doubled, "came twice"),
+        (RelayFault::Delay(7), |counts| counts.reordered, "in another order"),
+        (RelayFault::Alter(7), |counts| counts.altered, "were altered"),
+    ];
+    for (fault, count, words) in cases {
+        let result = call(Some(fault), BIDI, |_| ());
+        let messages = result.messages.expect("streams").total;
+        assert!(messages.begun > 20 && count(&messages) == messages.begun, "{fault:?}: {messages:?}");
+        assert_eq!(result.total.errors, [(ErrorKind::WrongBody, messages.begun)].into(), "{fault:?}");
+        assert!(result.reasons[0].reason.contains(words), "{:?}", result.reasons);
+    }
+    let result = call(Some(RelayFault::Gather(100 * MS)), BIDI, |_| ());
+    let messages = result.messages.expect("streams");
+    // Nothing but what has the first message goes on earlier.
+    assert!(verdict(&messages).starts_with("buffers (until 1."), "{}", verdict(&messages));
+    assert!(messages.delay.max_us > 50_000.0, "{:?}", messages.delay);
+    // A call that is over before its client has sent all ends so, and no message follows it.
+    let result = call(None, BIDI, |spec| spec.timeout_s = 0.09);
+    assert_eq!(result.reasons[0].reason, "grpc-status 4 DEADLINE_EXCEEDED", "{:?}", result.reasons);
+    let messages = result.messages.expect("streams").total;
+    assert_eq!((messages.failed, messages.received), (messages.begun, 5 * messages.begun), "{messages:?}");
+    let result = call(None, &format!("{BIDI}&fault=status=503"), |spec| spec.duration_s = 0.1);
+    assert_eq!(result.total.errors.keys().copied().collect::<Vec<_>>(), [ErrorKind::BadStatus]);
+}
+
 #[test]
 fn a_status_that_is_not_0_is_an_error_although_http_says_200() {
     let said = |path: &str| {
