@@ -82,7 +82,9 @@ impl StreamKind {
     ///
     /// With WebSocket it is an upgrade, whose body is a message that has room for a stamp.
     ///
-    /// With gRPC it is a POST with the headers of a call and the time that the client gives it. Its body is a message with its length before it, as often as `requests` in the query says.
+    /// With gRPC it is a POST with the headers of a call and the time that the client gives it. Its body is a message with its length before
+    /// it, as often as `requests` in the query says. Where the client of a load sends stamped messages one by one, it has as many bytes as
+    /// these, so that what comes back has the same size.
     pub fn dressed(self, request: &Request, timeout: Option<Duration>) -> Request {
         let mut request = request.clone();
         if self == StreamKind::Grpc {
@@ -93,9 +95,14 @@ impl StreamKind {
             );
             own.retain(|(name, _)| request.header(name).is_none());
             request.headers.extend(own.into_iter().map(|(name, value)| (name.to_owned(), value)));
+            let paced = PacedMessages::of(&request.path).and_then(Result::ok);
+            if let Some(paced) = paced {
+                request.body = paced.example();
+            }
             let length = (request.body.len() as u32).to_be_bytes();
             request.body.splice(0..0, [0].into_iter().chain(length));
-            request.body = request.body.repeat(sent_messages(&request.path));
+            request.body =
+                request.body.repeat(paced.map_or_else(|| sent_messages(&request.path), |all| all.count as usize));
         }
         if self == StreamKind::WebSocket {
             request.method = "GET".to_owned();
@@ -173,6 +180,19 @@ impl PacedMessages {
             return Err(format!("{} messages of {} bytes; expected: at most 64 MiB in all", paced.count, paced.size));
         }
         Ok(paced)
+    }
+
+    /// A message of this size without a stamp: field 1 of Protocol Buffers, without the prefix of gRPC.
+    fn example(self) -> Vec<u8> {
+        let mut message = vec![0x0a];
+        let mut left = self.size;
+        while left >= 0x80 {
+            message.push(left as u8 | 0x80);
+            left >>= 7;
+        }
+        message.push(left as u8);
+        message.resize(message.len() + self.size, b'-');
+        message
     }
 
     /// From the first to the last, seconds.
@@ -365,6 +385,11 @@ mod tests {
             assert_eq!(of(query), Err(words.to_owned()), "{query}");
         }
         assert_eq!(PacedMessages::of("/weir.Echo/Unary?requests=0"), None);
+        // A request in one piece is as large: of each message the prefix, the key, its length and the stamped text.
+        for (query, bytes) in [("", 16 * (5 + 3 + 200)), ("?requests=3&size=100", 3 * (5 + 2 + 100))] {
+            let whole = StreamKind::Grpc.dressed(&Request::get(&format!("{BIDI_PATH}{query}")), None);
+            assert_eq!(whole.body.len(), bytes, "{query}");
+        }
     }
 
     #[test]

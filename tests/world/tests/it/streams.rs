@@ -308,6 +308,9 @@ fn messages_of_a_call_that_go_both_ways_are_paced_by_the_client_and_come_back() 
         let total = MessageCounts { first_reads: 8 * 16, late_heads: 8 * 16, ..total };
         assert_eq!((messages.total, result.total.error_count()), (total, 0), "{:?}", result.reasons);
         assert_eq!((messages.sender_lag.max_us, result.request_body_bytes), (0.0, None));
+        // What comes back to a request in one piece, with which products are verified, has the same size.
+        let whole = StreamKind::Grpc.dressed(&Request::get(BIDI), None).body.len() as u64;
+        assert_eq!(result.total.body_bytes, result.total.successful * whole);
     }
 }
 
