@@ -109,6 +109,8 @@ pub(super) fn start_role(host: &SimHost, spec: &RoleSpec) -> io::Result<Arc<dyn 
         _ => {
             let folder = Path::new(spec.args.last().ok_or(io::ErrorKind::InvalidInput)?);
             let order: ClientSpec = serde_json::from_slice(&std::fs::read(folder.join(SPEC_FILE))?)?;
+            // A thread that may run anywhere takes the product's CPUs, which no world can show.
+            assert!(!order.spec.cpus.is_empty(), "the client's threads are told their CPUs");
             let outputs = Outputs { hlog: Some(folder.join("latency.hlog")), series: Some(folder.join("load.csv")) };
             let load = SimLoad::start(&realm.world, &order.spec, &outputs, order.waits, host.node());
             Entry::new(host, "client", Vec::new(), Work::Client(load))
