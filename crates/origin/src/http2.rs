@@ -186,7 +186,7 @@ impl<H: Half> Http2<H> {
                 }
             };
             let read = (before - input.len()) as u64 - framing;
-            let (mut role, mut echoing) = (Role::Counted, None);
+            let mut role = Role::Counted;
             match event {
                 ServerEvent::Request { stream, head } => {
                     let (ends, expects_continue) = (head.ends, head.expects_continue);
@@ -195,6 +195,7 @@ impl<H: Half> Http2<H> {
                     self.on_request(output, state, request, ends, expects_continue);
                 }
                 ServerEvent::Data { stream, bytes } => {
+                    let mut echoes = false;
                     let slot = self.streams.get_mut(stream.slot());
                     if let Some(Some(pending)) = slot
                         && pending.request.stream == stream
@@ -205,11 +206,14 @@ impl<H: Half> Http2<H> {
                         }
                         if let Phase::Echoing(call) = &mut pending.phase {
                             call.read(bytes);
-                            echoing = Some(stream);
+                            echoes = true;
                         }
                         let others = self.buffered - pending.request.echoed.body().len();
                         pending.request.body(state, bytes, MAX_PAYLOAD.saturating_sub(self.buffered));
                         self.buffered = others + pending.request.echoed.body().len();
+                    }
+                    if echoes {
+                        self.go_on_with_echo(output, state, stream);
                     }
                 }
                 ServerEvent::End { stream } => self.on_end(output, state, stream),
@@ -225,9 +229,6 @@ impl<H: Half> Http2<H> {
             }
             if role == Role::Counted {
                 state.counters().bytes_in.add(read);
-            }
-            if let Some(stream) = echoing {
-                self.go_on_with_echo(output, state, stream);
             }
         }
         state.counters().bytes_in.add(input.len() as u64);

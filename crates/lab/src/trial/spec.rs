@@ -144,21 +144,23 @@ pub fn intended_wait_s(trial: &TrialSpec<'_>) -> Option<f64> {
         return paced.ok().map(PacedMessages::length_s);
     }
     if workload.stream.is_some_and(StreamKind::in_responses) {
-        return stream_s(query);
+        return stream_s(path, query);
     }
     let delays =
         path.strip_prefix("/delay/").into_iter().chain(query.split('&').filter_map(|key| key.strip_prefix("delay=")));
     delays.map(|text| text.parse().ok().map(RandomDuration::mean_s)).sum()
 }
 
-/// The mean time that a stream of weir's origin takes, seconds.
-fn stream_s(query: &str) -> Option<f64> {
+/// The mean time that a stream of weir's origin takes, seconds. A call with one response has that at once.
+fn stream_s(path: &str, query: &str) -> Option<f64> {
+    let at_once = path.ends_with("/Unary") || path.ends_with("/ClientStream");
+    let (messages, first, every) = if at_once { ("1", 0.0, 0.0) } else { ("64", 0.2, 0.02) };
     let value = |key: &str| query.split('&').rev().find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='));
     let mean = |key, default: f64| {
         value(key).map_or(Some(default), |text| Some(text.parse::<RandomDuration>().ok()?.mean_s()))
     };
-    let messages: f64 = value("messages").unwrap_or("64").parse().ok()?;
-    Some(mean("delay", 0.0)? + mean("first", 0.2)? + mean("every", 0.02)? * (messages - 1.0))
+    let messages: f64 = value("messages").unwrap_or(messages).parse().ok()?;
+    Some(mean("delay", 0.0)? + mean("first", first)? + mean("every", every)? * (messages - 1.0))
 }
 
 /// The IDs of the requests: only weir's own origin answers them.
@@ -203,9 +205,12 @@ mod tests {
 
     #[test]
     fn a_stream_takes_as_long_as_its_target_says() {
-        let near = |query: &str, seconds: f64| (stream_s(query).expect("a target") - seconds).abs() < 1e-9;
-        assert!(near("", 0.2 + 63.0 * 0.02));
-        assert!(near("messages=11&every=10ms..30ms&first=1s&delay=2s&size=300", 3.2));
-        assert_eq!(stream_s("every=often"), None);
+        let near =
+            |path: &str, query: &str, seconds: f64| (stream_s(path, query).expect("a target") - seconds).abs() < 1e-9;
+        assert!(near("/stream", "", 0.2 + 63.0 * 0.02));
+        assert!(near("/stream", "messages=11&every=10ms..30ms&first=1s&delay=2s&size=300", 3.2));
+        assert!(near("/weir.Echo/ServerStream", "messages=1", 0.2));
+        assert!(near("/weir.Echo/Unary", "", 0.0) && near("/weir.Echo/ClientStream", "requests=16&delay=10ms", 0.01));
+        assert_eq!(stream_s("/stream", "every=often"), None);
     }
 }

@@ -167,11 +167,11 @@ fn connections_come_and_go_as_ordered() {
     };
     assert_eq!(opened(|_| {}), 2);
     assert_eq!(opened(|spec| spec.requests_per_connection = Some(10)), 10);
-    // Streams share what a connection may still send.
-    let shared = |spec: &mut LoadSpec| {
-        (spec.protocol, spec.requests_per_connection) = (LoadProtocol::Http2 { streams: 8 }, Some(4));
+    // A connection that may send four does not send all that it could have in flight.
+    let pipelined = |spec: &mut LoadSpec| {
+        (spec.protocol, spec.requests_per_connection) = (LoadProtocol::Http1 { pipeline: 8 }, Some(4));
     };
-    assert_eq!(opened(shared), 25);
+    assert_eq!(opened(pipelined), 25);
     // One more shows that there is a target.
     assert_eq!(opened(|spec| spec.connection_close = true), 101);
     // A response takes 202 ms: of 20 a second four or five are under way.
@@ -180,12 +180,12 @@ fn connections_come_and_go_as_ordered() {
         spec.duration_s = 2.0;
     });
     assert_eq!((result.most_open, result.total.connections), (5, 5));
-    // Two of them share a connection.
+    // Four of them share a connection, and the next one needs one more.
     let result = run("/bytes/1?delay=200ms", |spec| {
         (spec.kind, spec.connections, spec.max_connections) = (open(OfferedRate::Constant(20.0)), 1, Some(16));
-        (spec.protocol, spec.duration_s) = (LoadProtocol::Http2 { streams: 2 }, 2.0);
+        (spec.protocol, spec.duration_s) = (LoadProtocol::Http2 { streams: 4 }, 2.0);
     });
-    assert_eq!((result.most_open, result.total.connections), (3, 3));
+    assert_eq!((result.most_open, result.total.connections), (2, 2));
     // Ten connections at 20 a second: the last is opened 450 ms later than all at once.
     let [at_once, in_turn] = [None, Some(20.0)].map(|rate| {
         let begun = run("/bytes/1", |spec| {
