@@ -218,7 +218,10 @@ fn definition(case: &Case, fault: &str) -> String {
     let text = include_str!("faulty.toml");
     match case.store() {
         Some(faults) => text
-            .replace("speaks = [\"http/1.1\"]\nfeatures = [\"key-auth\", \"compression\"]", "speaks = [\"redis\"]\nstore = true")
+            .replace(
+                "speaks = [\"http/1.1\"]\nfeatures = [\"key-auth\", \"compression\"]",
+                "speaks = [\"redis\"]\nstore = true",
+            )
             .replace(r#""proxy", "{{ listen"#, r#""store", "{{ listen"#)
             .replace(r#""{{ origin_host }}:{{ origin_port }}", "#, "")
             .replace("FAULT", faults),
