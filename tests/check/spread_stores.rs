@@ -59,7 +59,7 @@ fn stores_on_machines_of_their_own_are_counted_and_killed_there() {
             let is_it = |m: &&Value| m["case"]["profile"] == profile && m["case"]["load"] == load;
             all.iter().map(|(_, m)| m).find(is_it).unwrap_or_else(|| panic!("no trial of {profile} under {load}"))
         };
-        // Of one client there is no list.
+        // One client has no list.
         let clients = |m: &Value| m["load"]["hosts"].as_array().map_or(0, Vec::len).max(1);
         for profile in ["tuned", "as-published"] {
             let (store, every) = (of(profile, "store-killed"), of(profile, "all-killed"));

@@ -1,6 +1,6 @@
 //! Watches the changes of the product's route, whose numbers are in a header of responses. It keeps the time of the first and of the last
-//! response with each number. `protocol` hands over the headers of a response where it should have one; `result` adds what the workers saw. It does not know
-//! when changes were made.
+//! response with each number. `protocol` hands over the headers of responses that should have one. `result` adds what the workers saw. The
+//! module does not know when changes were made.
 
 use weir_model::change::{CHANGE_HEADER, ChangeSeen};
 

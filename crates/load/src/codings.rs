@@ -1,5 +1,5 @@
 //! Decodes the coded bodies of responses, so that they are checked as the origin's would be, and counts the successful ones. `worker`
-//! hands over the complete ones, and `result` reads the counts. It does not know which coding the load accepts; `check` does.
+//! hands over complete responses. `result` reads the counts. The module does not know which coding the load accepts; `check` does.
 //!
 //! A body that is the same as one of the last is not decoded again: its hash says so. Servers code the same body into the same bytes
 //! unless they write the time into it.

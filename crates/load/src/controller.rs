@@ -202,7 +202,7 @@ impl Controller {
         self.first.take().or_else(|| self.messages.try_recv().ok())
     }
 
-    /// Whether a worker has reported its result. The slow clients come after the workers.
+    /// True once a worker has reported its result. The slow clients have the number after the last worker's.
     pub(crate) fn has_reported(&self, worker: u32) -> bool {
         let is_slow = worker as usize >= self.plan.shares.len();
         is_slow && self.slow_clients.is_some() || self.outcomes.iter().any(|outcome| outcome.thread == worker)

@@ -66,7 +66,7 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Those of the stream with this number, which begins now.
+    /// The messages of the stream with this number, which begins now.
     pub(crate) fn new(paced: PacedMessages, id: u64, now: u64) -> Outgoing {
         Outgoing { paced, id, next: 0, due: now }
     }

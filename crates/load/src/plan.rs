@@ -56,7 +56,7 @@ pub(crate) struct Plan {
     pub all_threads: u32,
     /// What each of this client's threads does.
     pub shares: Vec<Share>,
-    /// Slow clients that this client makes beside the load: of several clients the first makes all.
+    /// Slow clients that this client makes. The first of several clients makes all.
     pub slow_clients: u32,
     /// Where a thread's driver holds its connections.
     pub descriptors: DescriptorKind,

@@ -2,8 +2,8 @@
 //! `run` and `worker`.
 //!
 //! No single request touches it, unless each request has a connection of its own. Workers read the numbers once a turn
-//! and write their own a hundred times a second; intervals are sent once a second. What one thread writes shares no cache line with
-//! what another reads each turn, or a load would not grow with its threads.
+//! and write their own a hundred times a second; intervals are sent once a second. No thread writes a cache line that another reads each
+//! turn, because a load would then not grow with its threads.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -141,7 +141,7 @@ pub(crate) enum Message {
     Interval(u32, Box<Interval>),
     /// The load is over.
     Done(Box<WorkerResult>),
-    /// The slow clients beside it are gone. No worker sends it.
+    /// The slow clients are gone. No worker sends it.
     SlowClients(Vec<SlowClients>),
 }
 

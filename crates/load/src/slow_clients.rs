@@ -1,4 +1,4 @@
-//! Slow clients beside a load: connections that receive a large response, or send a large request, a little each second. They are a task
+//! Slow clients during a load: connections that receive a large response, or send a large request, a little each second. They are a task
 //! of their own, with a driver of their own: the workers, whose requests are measured, know nothing of them. They ask for
 //! `/_weir/ready`, which the origin counts apart. The controller gets their account.
 //!
@@ -24,7 +24,7 @@ use crate::shared::{Message, Shared};
 const LOOKS: u64 = 10 * MILLI;
 const TURNS: u64 = 2 * MILLI;
 
-/// Those of a client that is far away: without them the kernel would hold megabytes of each response over loopback.
+/// The limits of a client that is far away. Without them the kernel would hold megabytes of each response over loopback.
 const LIMITS: SocketLimits = SocketLimits { receive_buffer: Some(4_096), segment: Some(1_460) };
 
 /// The body that writers send.
@@ -64,7 +64,7 @@ struct SlowClient {
     /// Of the request's body.
     sent: usize,
     parser: ResponseParser,
-    /// That of the response, once its head has come.
+    /// The status of the response, once its head has come.
     status: u16,
 }
 
@@ -76,7 +76,7 @@ enum Turn {
 }
 
 impl SlowTask {
-    /// Those beside this worker's load.
+    /// Makes the slow clients of a load, which this worker has a part of.
     ///
     /// # Errors
     /// A request that cannot be sent to the load's target.
@@ -230,10 +230,12 @@ impl Group {
     /// The peer has ended the connection, with the end of the stream or a failure.
     fn ended(&mut self, client: usize, at_end: bool) {
         let one = &mut self.clients[client];
-        match () {
-            () if !one.is_up => self.seen.refused += 1,
-            () if at_end && one.parser.on_eof() == Ok(true) => self.completed(client),
-            () => self.seen.cut += 1,
+        if !one.is_up {
+            self.seen.refused += 1;
+        } else if at_end && one.parser.on_eof() == Ok(true) {
+            self.completed(client);
+        } else {
+            self.seen.cut += 1;
         }
     }
 }
@@ -276,8 +278,11 @@ impl<D: Driver> Task<D> for SlowTask {
             driver.limit_sockets(LIMITS);
         }
         let now = driver.now();
-        let Some(start) = self.shared.start().filter(|_| !self.shared.is_abandoned()) else {
-            return Ok(if self.shared.is_abandoned() { Next::Over } else { Next::Poll(Some(now + LOOKS)) });
+        if self.shared.is_abandoned() {
+            return Ok(Next::Over);
+        }
+        let Some(start) = self.shared.start() else {
+            return Ok(Next::Poll(Some(now + LOOKS)));
         };
         if let Some(next) = self.take_turns(driver, start + self.plan.warmup, self.shared.end()) {
             return Ok(Next::Poll(Some(next.min(now + LOOKS))));

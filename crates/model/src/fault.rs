@@ -1,4 +1,4 @@
-//! Faults that a load provokes in the product while it is measured, or beside itself: what, in which part, when, and for how long. Suites
+//! Faults that a load provokes in the product, or by further clients, while it is measured: what, in which part, when, and for how long. Suites
 //! say them (`[[load.fault]]`); the lab carries them out. It does not know how.
 
 use std::collections::BTreeMap;
@@ -83,8 +83,8 @@ pub enum FaultKind {
 /// Slow clients that a fault may have: one address has ports for so many.
 pub const MOST_SLOW_CLIENTS: u32 = 20_000;
 
-/// The body that a slow client receives or sends, bytes: less than products refuse, and more than the product's socket takes of a response
-/// (some 85 KiB at segments of 1,460 bytes) and its buffers beside that. Of 64 KiB the socket took all, or most, as it happened.
+/// The body that a slow client receives or sends, bytes. It is less than products refuse. And it is more than the product's socket takes of
+/// a response (some 85 KiB at segments of 1,460 bytes) and its buffers. The socket took all of 64 KiB, or most, as it happened.
 pub const SLOW_BYTES: u64 = 256 << 10;
 
 /// How long slow clients are there at least.
@@ -94,7 +94,7 @@ const SLOW_LEAST: Duration = Duration::from_secs(2);
 pub const SLOW_PACE: u64 = 1 << 10;
 
 impl FaultKind {
-    /// Whether it is one of slow clients, and of neither part nor member.
+    /// True for slow clients, who are neither part nor member.
     pub fn is_of_clients(self) -> bool {
         matches!(self, FaultKind::SlowReaders | FaultKind::SlowWriters)
     }
@@ -106,7 +106,7 @@ impl FaultKind {
 }
 
 impl Fault {
-    /// What it happens to, in words: the part as ordered, or "origin 2"; how many slow clients there are.
+    /// Its target in words: the part as ordered, "origin 2", or how many slow clients there are.
     pub fn target(&self) -> String {
         match (self.clients, self.member) {
             (Some(clients), _) => counted(clients.into(), "client"),
@@ -127,7 +127,7 @@ impl Fault {
 
     /// The parts that it means, by their index; none where the product has no such part.
     pub fn parts(&self, program: &Program) -> Vec<usize> {
-        if self.member.is_some() || self.what.is_of_clients() {
+        if self.member.is_some() {
             return Vec::new();
         }
         let count = program.parts.len();

@@ -222,14 +222,14 @@ pub struct LoadResult {
     pub headers: Option<HeaderSamples>,
     /// What the responses were named, where requests had names.
     pub request_ids: Option<RequestIdCounts>,
-    /// How many responses came coded, and in which coding, where requests accepted any; all others came as they are. Over the client's
-    /// whole life.
+    /// How many successful responses came coded, and in which coding, where requests accepted any; the other successful ones came as they are.
+    /// Over the client's whole life.
     pub codings: Option<BTreeMap<Coding, CodedResponses>>,
     /// The numbers of changes that responses had, where they should have any, ascending. Over the client's whole life.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ChangeSeen>,
-    /// The account of the slow clients beside the load, in the order's order. None of them is in any other number here, but for the CPU time
-    /// of the client's process. Of several clients the first makes them all.
+    /// The account of the load's slow clients, in the order's order. None of them is in any other number here, but for the CPU time of the
+    /// client's process. The first of several clients makes them all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slow_clients: Vec<SlowClients>,
     /// What became of the messages of streams, where responses are streams.

@@ -223,7 +223,7 @@ impl Io for EpollDriver {
 
     fn receive_at_most(&mut self, conn: Conn, bytes: u64) {
         let Some(slot) = self.slots.open(conn) else { return };
-        // What came meanwhile causes no kernel event.
+        // Bytes that came meanwhile cause no kernel event.
         if bytes > 0 && !slot.is(Flag::Connecting) {
             self.again.push(conn);
         }

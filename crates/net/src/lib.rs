@@ -170,8 +170,8 @@ pub trait Io {
     /// At most so many bytes are received from now on, and none after them until the next call; [`u64::MAX`]: as many as come, as before
     /// any call. Bytes that the program does not receive fill the kernel's buffers, and then the peer can send no more. The end of the
     /// stream and a reset are reported once there is something to receive for again, or when sending fails. Called in the event in
-    /// which a connection is accepted or made, or before, it holds for all bytes; later, what is on its way to the program comes all the
-    /// same. It ends what [`Io::skip`] has allowed, as that ends this. Only for TCP and Unix sockets.
+    /// which a connection is accepted or made, or before, it holds for all bytes. After that, bytes that are on their way to the program come
+    /// all the same. It ends what [`Io::skip`] has allowed, as that ends this. Only for TCP and Unix sockets.
     fn receive_at_most(&mut self, _conn: Conn, _bytes: u64) {}
 
     /// TCP sockets that [`Io::connect`] makes from now on have these limits.

@@ -139,27 +139,28 @@ impl HttpState {
     /// When the response to a complete request is due, and its fault. The clock is read only for delays.
     #[inline]
     pub(crate) fn delay_and_fault(&mut self, resolved: &Resolved, role: Role) -> (Option<u64>, Option<Fault>) {
-        let plain = role != Role::Counted || !(self.shared.special || resolved.special);
-        if plain && self.faults.is_empty() {
-            return (None, None);
-        }
-        self.draw_delay_and_fault(resolved, plain)
-    }
-
-    #[inline(never)]
-    fn draw_delay_and_fault(&mut self, resolved: &Resolved, plain: bool) -> (Option<u64>, Option<Fault>) {
         // A health check is a request of weir's own, and sees them, too.
         if !self.faults.is_empty()
-            && let Some(effect) = self.faults.effect(self.address(), self.clock.now())
+            && let Some(injected) = self.member_fault()
         {
-            return match effect {
-                Effect::Slow(delay) => (Some(self.clock.now() + delay), None),
-                Effect::Held(until) => (Some(until), None),
-                Effect::Reset => (None, Some(Fault::Reset { middle: Some(false) })),
-                Effect::Unavailable => (None, Some(Fault::Status(503))),
-            };
+            return injected;
         }
-        if plain { (None, None) } else { self.shared.draw_delay_and_fault(&self.clock, resolved) }
+        if role != Role::Counted || !(self.shared.special || resolved.special) {
+            return (None, None);
+        }
+        self.shared.draw_delay_and_fault(&self.clock, resolved)
+    }
+
+    /// The same by the fault that this member of the pool has now.
+    // Few origins have any, and inlined it keeps the rest from being so.
+    #[inline(never)]
+    fn member_fault(&self) -> Option<(Option<u64>, Option<Fault>)> {
+        Some(match self.faults.effect(self.address(), self.clock.now())? {
+            Effect::Slow(delay) => (Some(self.clock.now() + delay), None),
+            Effect::Held(until) => (Some(until), None),
+            Effect::Reset => (None, Some(Fault::Reset { middle: Some(false) })),
+            Effect::Unavailable => (None, Some(Fault::Status(503))),
+        })
     }
 
     /// The head of a counted request of HTTP/1.1 came: its ID, and whether it is as the client sent it.
@@ -194,7 +195,7 @@ impl HttpState {
         IdentifiedRequest { id: Some(id), check: check_head(&mut shared.check, value, counters) }
     }
 
-    /// What of a request its response is to have, as far as the head has it.
+    /// Begins the part of a response that repeats its request: as much of it as the head has.
     #[inline(never)]
     pub(crate) fn begin_echo<'a>(
         &mut self,

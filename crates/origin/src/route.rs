@@ -112,7 +112,7 @@ const STREAM_FAULTS_RULE: &str =
 /// What a query of a socket may say.
 const SOCKET_RULE: &str = "messages=<number>, after which it closes the connection, code=<1000 to 4999>, the code that it gives then, or x=<anything>";
 
-/// What a query of a call with both streams may say; what becomes of its messages is the client's.
+/// The keys that a query of a call with both streams may have. The client looks at what becomes of its messages.
 const BIDI_RULE: &str = "requests=<number>, every=<duration> and size=<bytes>, which say what the client sends, fault=status=<code>, fault=reset, or x=<anything>";
 
 /// The plan of such a call but for its faults.
@@ -211,7 +211,7 @@ pub(crate) fn parse(target: &[u8]) -> Result<Plan, Refusal> {
     let mut plan = parse_path(path)?;
     let mut pairs = query.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty());
     if plan.subject == Subject::Ready {
-        // What a slow client receives.
+        // A slow client receives it.
         if let Some(text) = pairs.find_map(|pair| pair.strip_prefix(b"bytes=")) {
             plan = Plan { bytes: Some(read("?bytes=", text, value::size, value::SIZE_RULE)?), status: 200, ..plan };
         }

@@ -97,7 +97,7 @@ pub fn load_spec(
     })
 }
 
-/// The slow clients beside the load.
+/// The slow clients that the load is to have.
 fn slow_clients(trial: &Trial<'_>) -> Result<Vec<SlowClientsSpec>, Failure> {
     let slow: Vec<SlowClientsSpec> = trial.spec.load.faults.iter().filter_map(Fault::slow_clients).collect();
     if !slow.is_empty() && trial.context.origin.is_some() {

@@ -25,7 +25,7 @@ pub(super) const SAMPLED: u32 = 64;
 #[derive(Debug, Clone)]
 pub(crate) struct Http2 {
     requests: Arc<[Request<Prepared>]>,
-    /// Those whose messages follow one by one; empty where there are none.
+    /// By request: its messages follow one by one. Empty where no request has such.
     paced: Arc<[bool]>,
     options: Options,
 }

@@ -12,7 +12,7 @@ use crate::protocol::Protocol;
 /// The messages of all streams of a worker that are still to be sent.
 #[derive(Debug, Default)]
 pub(super) struct OutgoingMessages {
-    /// Of each stream the next one. That of a stream which has ended meanwhile means nothing.
+    /// The next message of each stream. It means nothing once the stream has ended.
     due: TimerQueue<StreamId>,
     message: Vec<u8>,
     /// Streams so far.
@@ -34,7 +34,7 @@ impl<P: Protocol> Worker<P> {
         let stream = self.pool.stream(stream_id);
         let paced = self.plan.paced[stream.request as usize];
         self.outgoing.streams += 1;
-        // That of its request, or one that no other thread's stream has.
+        // The request's ID, or a number that no other thread's stream has.
         let id = match stream.request_id.bits() {
             0 => u64::from(self.share.thread + 1) << 40 | self.outgoing.streams,
             bits => bits,

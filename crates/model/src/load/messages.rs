@@ -83,8 +83,8 @@ impl StreamKind {
     /// With WebSocket it is an upgrade, whose body is a message that has room for a stamp.
     ///
     /// With gRPC it is a POST with the headers of a call and the time that the client gives it. Its body is a message with its length before
-    /// it, as often as `requests` in the query says. Where the client of a load sends stamped messages one by one, it has as many bytes as
-    /// these, so that what comes back has the same size.
+    /// it, as often as `requests` in the query says. It has as many bytes as the stamped messages of a load that sends these one by one, so
+    /// that what comes back has the same size.
     pub fn dressed(self, request: &Request, timeout: Option<Duration>) -> Request {
         let mut request = request.clone();
         if self == StreamKind::Grpc {
@@ -148,7 +148,7 @@ pub struct PacedMessages {
 }
 
 impl PacedMessages {
-    /// Those of a request with this path; `None`: it is of another call.
+    /// The messages of a request with this path; `None`: it is of another call.
     ///
     /// # Errors
     /// The pair of its query that is wrong, and what would be right.

@@ -1,4 +1,4 @@
-//! Slow clients beside a load: the order for them, and their account. They are none of the load's connections, and their requests none of its
+//! Slow clients during a load: the order for them, and their account. They are none of the load's connections, and their requests none of its
 //! own.
 
 use std::collections::BTreeMap;

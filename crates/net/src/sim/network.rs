@@ -780,7 +780,7 @@ impl Network {
         let one = &self.sockets[socket];
         let may_send = matches!(one.state, State::Open | State::Closing);
         let Some(peer) = one.peer.filter(|_| may_send) else {
-            // Who sends is told why nothing can be sent, also where nothing is received.
+            // A sender learns why nothing can be sent, also where nothing is received.
             if one.error.is_some() {
                 self.list(socket);
             }

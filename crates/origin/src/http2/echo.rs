@@ -57,7 +57,7 @@ impl EchoedCall {
 }
 
 impl Request {
-    /// Whether its messages are sent back as they come.
+    /// True if its messages are sent back as they come.
     pub(super) fn echoes(&self) -> bool {
         self.resolved.plan.subject == Subject::Bidi && !self.head_only
     }

@@ -33,7 +33,7 @@ fn measured(fault: &str, what: &str, load: &str) -> Measurement {
     run_on(1, fault, what, load).0
 }
 
-/// What became of the slow clients.
+/// The account of the slow clients.
 fn slow(measured: &Measurement) -> &SlowClients {
     &measured.load.as_ref().unwrap().slow_clients[0]
 }

@@ -120,14 +120,7 @@ fn gathering_is_seen_in_http2_and_without_a_common_clock() {
 
 #[test]
 fn what_becomes_of_a_message_on_the_way_is_found() {
-    type Count = fn(&MessageCounts) -> u64;
-    let cases: [(RelayFault, Count, &str); 4] = [
-        (RelayFault::Drop(7), |counts| counts.lost, "are missing"),
-        (RelayFault::Double(7), |counts| counts.doubled, "came twice"),
-        (RelayFault::Delay(7), |counts| counts.reordered, "in another order"),
-        (RelayFault::Alter(7), |counts| counts.altered, "were altered"),
-    ];
-    for (fault, count, words) in cases {
+    for (fault, count, words) in CHANGED_MESSAGES {
         let (result, messages) = run(Some(fault));
         let streams = messages.total.begun;
         assert_eq!((streams, count(&messages.total)), (12, 12), "{fault:?}: {:?}", messages.total);
@@ -314,16 +307,20 @@ fn messages_of_a_call_that_go_both_ways_are_paced_by_the_client_and_come_back() 
     }
 }
 
+/// A count of messages.
+type Count = fn(&MessageCounts) -> u64;
+
+/// An act of a relay upon messages, the count that has to show it, and words of the reason.
+const CHANGED_MESSAGES: [(RelayFault, Count, &str); 4] = [
+    (RelayFault::Drop(7), |counts| counts.lost, "are missing"),
+    (RelayFault::Double(7), |counts| counts.doubled, "came twice"),
+    (RelayFault::Delay(7), |counts| counts.reordered, "in another order"),
+    (RelayFault::Alter(7), |counts| counts.altered, "were altered"),
+];
+
 #[test]
 fn what_becomes_of_a_message_that_goes_both_ways_is_found() {
-    type Count = fn(&MessageCounts) -> u64;
-    let cases: [(RelayFault, Count, &str); 4] = [
-        (RelayFault::Drop(7), |counts| counts.lost, "are missing"),
-        (RelayFault::Double(7), |counts| counts.doubled, "came twice"),
-        (RelayFault::Delay(7), |counts| counts.reordered, "in another order"),
-        (RelayFault::Alter(7), |counts| counts.altered, "were altered"),
-    ];
-    for (fault, count, words) in cases {
+    for (fault, count, words) in CHANGED_MESSAGES {
         let result = call(Some(fault), BIDI, |_| ());
         let messages = result.messages.expect("streams").total;
         assert!(messages.begun > 20 && count(&messages) == messages.begun, "{fault:?}: {messages:?}");
@@ -382,14 +379,7 @@ fn a_deadline_is_passed_on_and_kept() {
 
 #[test]
 fn what_becomes_of_a_message_of_a_call_is_found() {
-    type Count = fn(&MessageCounts) -> u64;
-    let cases: [(RelayFault, Count, &str); 4] = [
-        (RelayFault::Drop(7), |counts| counts.lost, "are missing"),
-        (RelayFault::Double(7), |counts| counts.doubled, "came twice"),
-        (RelayFault::Delay(7), |counts| counts.reordered, "in another order"),
-        (RelayFault::Alter(7), |counts| counts.altered, "were altered"),
-    ];
-    for (fault, count, words) in cases {
+    for (fault, count, words) in CHANGED_MESSAGES {
         let result = call(Some(fault), RESPONSES, |_| ());
         let messages = result.messages.expect("streams").total;
         assert_eq!((messages.begun, count(&messages)), (12, 12), "{fault:?}: {messages:?}");
