@@ -10,6 +10,7 @@ mod access_log;
 mod affinity;
 mod altered_requests;
 mod bottleneck;
+mod cancellations;
 mod client_room;
 mod clocks;
 mod codings;
@@ -249,6 +250,7 @@ const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 46] = [
     wrong_data::check,
     wrong_responses::check,
     messages::check,
+    cancellations::check,
     headers::check,
     no_responses::check,
     origin_requests::check,

@@ -7,7 +7,9 @@
 
 use std::fmt;
 
-use weir_model::load::{ErrorKind, MessageCounts, MessageResult, PacedMessages, Quantiles, StreamKind, StreamSpec};
+use weir_model::load::{
+    ErrorKind, MessageCounts, MessageResult, PacedMessages, Quantiles, StreamEnd, StreamKind, StreamSpec,
+};
 use weir_wire::grpc::{self, PrefixError, Status};
 use weir_wire::openai::{self, Delta};
 use weir_wire::sse::{self, Parser};
@@ -22,6 +24,9 @@ use crate::worker::Stream;
 /// Messages that are sent closer together than this may come together.
 const LEAST_DISTANCE: u64 = MILLI;
 
+/// Streams of a worker whose cancelling is kept with its time.
+const KEPT_CANCELLED: usize = 4_096;
+
 /// Numbers before the last one of which is known whether they came.
 const REMEMBERED: u32 = 64;
 
@@ -34,6 +39,11 @@ pub(crate) struct MessageWatch {
     /// Of the window, and of all.
     counts: (MessageCounts, MessageCounts),
     times: Times,
+    /// One stream in so many is cancelled in its middle; 0: none.
+    cancel_each: u64,
+    cancelled: Vec<StreamEnd>,
+    /// A stream of those that something came for just now is to be cancelled.
+    pub cancels_now: bool,
 }
 
 /// A histogram for each of [`TAGS`].
@@ -97,6 +107,9 @@ pub(crate) struct MessageState {
     status: Option<Status>,
     /// Messages of the client, where they are what comes back.
     pub(crate) outgoing: Option<Outgoing>,
+    /// It is to be cancelled in its middle, and that has come.
+    cancels: bool,
+    cancels_now: bool,
     /// What is wrong with it, the first thing alone.
     wrong: Option<Wrong>,
     /// Its head says that it is one.
@@ -198,8 +211,17 @@ impl MessageState {
 }
 
 impl MessageWatch {
-    pub(crate) fn new(spec: StreamSpec) -> MessageWatch {
-        MessageWatch { spec, in_window: false, counts: Default::default(), times: no_times() }
+    /// A watch that has one stream in so many cancelled; `None`: none.
+    pub(crate) fn new(spec: StreamSpec, cancel_each: Option<u32>) -> MessageWatch {
+        MessageWatch {
+            spec,
+            in_window: false,
+            counts: Default::default(),
+            times: no_times(),
+            cancel_each: cancel_each.unwrap_or(0).into(),
+            cancelled: Vec::new(),
+            cancels_now: false,
+        }
     }
 
     #[inline]
@@ -242,6 +264,7 @@ impl MessageWatch {
         };
         if types.last().is_some_and(|(_, value)| is_right(value)) {
             self.count(|counts| counts.begun += 1);
+            state.cancels = self.counts.1.begun.is_multiple_of(self.cancel_each);
             self.record(Time::Head, head.saturating_sub(due));
             // Where no message follows, it stands in the head.
             self.check_status(stream, headers);
@@ -366,6 +389,24 @@ impl MessageWatch {
             }
         }
         self.count(|counts| counts.first_reads += u64::from(state.in_first_read));
+        if state.cancels && state.wrong.is_none() && state.received >= u64::from(stamp.of / 2) {
+            (state.cancels, state.cancels_now, self.cancels_now) = (false, stamp.number + 1 < stamp.of, true);
+        }
+    }
+
+    /// Whether a stream is to be cancelled now; asked once.
+    pub(crate) fn is_cancelled(stream: &mut Stream) -> bool {
+        stream.messages.as_mut().is_some_and(|state| std::mem::take(&mut state.cancels_now) && state.reads)
+    }
+
+    /// The client cancelled a stream.
+    pub(crate) fn cancelled(&mut self, stream: &mut Stream, at: u64) {
+        self.count(|counts| counts.cancelled += 1);
+        let Some(state) = &mut stream.messages else { return };
+        if let (Some((stream, _)), true) = (state.known, self.cancelled.len() < KEPT_CANCELLED) {
+            self.cancelled.push(StreamEnd { stream, at });
+        }
+        state.reset(false, 0);
     }
 
     /// The message with this number came.
@@ -472,7 +513,9 @@ pub(crate) fn no_times() -> Times {
 /// What all workers found; `None` where responses are no streams.
 pub(crate) fn result<'a>(watches: impl Iterator<Item = &'a MessageWatch> + Clone) -> Option<MessageResult> {
     let counts = sum_of(watches.clone().map(|watch| &watch.counts), add_counts)?;
-    Some(with_times(&times(watches), MessageResult { window: counts.0, total: counts.1, ..MessageResult::default() }))
+    let cancelled_at = watches.clone().flat_map(|watch| watch.cancelled.iter().copied()).collect();
+    let counted = MessageResult { window: counts.0, total: counts.1, cancelled_at, ..MessageResult::default() };
+    Some(with_times(&times(watches), counted))
 }
 
 fn add_counts(sum: &mut (MessageCounts, MessageCounts), more: &(MessageCounts, MessageCounts)) {
@@ -484,6 +527,7 @@ fn add_counts(sum: &mut (MessageCounts, MessageCounts), more: &(MessageCounts, M
 pub(crate) fn add_result(sum: &mut MessageResult, more: &MessageResult) {
     sum.window.add(&more.window);
     sum.total.add(&more.total);
+    sum.cancelled_at.extend_from_slice(&more.cancelled_at);
 }
 
 /// The result with these distributions.
@@ -526,7 +570,7 @@ pub(crate) mod tests {
 
     /// A watch that has seen messages which took so long.
     pub(crate) fn watched(took: impl Iterator<Item = u64>) -> MessageWatch {
-        let (mut watch, mut stream) = (MessageWatch::new(SPEC), Stream::default());
+        let (mut watch, mut stream) = (MessageWatch::new(SPEC, None), Stream::default());
         watch.in_window = true;
         watch.begin(&mut stream, true, 0);
         watch.check_type(&mut stream, TYPE.into_iter());
@@ -540,7 +584,7 @@ pub(crate) mod tests {
 
     /// One stream, of which these bodies come at these times, and then its end.
     fn stream(pieces: &[(u64, Vec<u8>)]) -> (MessageResult, Option<Wrong>) {
-        let (mut watch, mut stream) = (MessageWatch::new(SPEC), Stream::default());
+        let (mut watch, mut stream) = (MessageWatch::new(SPEC, None), Stream::default());
         watch.in_window = true;
         watch.begin(&mut stream, true, 0);
         watch.check_type(&mut stream, TYPE.into_iter());
@@ -612,7 +656,7 @@ pub(crate) mod tests {
         let run = |pieces: &[(u64, Vec<u8>)]| {
             let spec = StreamSpec { kind: StreamKind::OpenAi, ..SPEC };
             let (mut watch, mut stream) =
-                (MessageWatch { in_window: true, ..MessageWatch::new(spec) }, Stream::default());
+                (MessageWatch { in_window: true, ..MessageWatch::new(spec, None) }, Stream::default());
             watch.begin(&mut stream, true, 0);
             watch.check_type(&mut stream, TYPE.into_iter());
             pieces.iter().for_each(|(at, piece)| watch.body(&mut stream, piece, *at));
@@ -651,7 +695,7 @@ pub(crate) mod tests {
         };
         let run = |head: Headers, numbers: &[u32], trailers: Headers| {
             let spec = StreamSpec { kind: StreamKind::Grpc, ..SPEC };
-            let (mut watch, mut stream) = (MessageWatch::new(spec), Stream::default());
+            let (mut watch, mut stream) = (MessageWatch::new(spec, None), Stream::default());
             watch.begin(&mut stream, true, 0);
             watch.check_type(&mut stream, head.iter().copied());
             for number in numbers {
@@ -709,7 +753,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_response_of_another_type_is_no_stream() {
-        let (mut watch, mut stream) = (MessageWatch::new(SPEC), Stream::default());
+        let (mut watch, mut stream) = (MessageWatch::new(SPEC, None), Stream::default());
         for types in [&[][..], &[(&b"content-type"[..], &b"application/json"[..])]] {
             watch.begin(&mut stream, true, 0);
             watch.check_type(&mut stream, types.iter().copied());
@@ -724,7 +768,7 @@ pub(crate) mod tests {
 
     #[test]
     fn what_comes_outside_the_window_is_in_the_total_alone() {
-        let (mut watch, mut stream) = (MessageWatch::new(SPEC), Stream::default());
+        let (mut watch, mut stream) = (MessageWatch::new(SPEC, None), Stream::default());
         watch.begin(&mut stream, true, 0);
         watch.check_type(&mut stream, TYPE.into_iter());
         watch.body(&mut stream, &text(0), 1);

@@ -184,6 +184,10 @@ fn names(spec: &LoadSpec) -> Result<(), String> {
 
 /// Streams are read as they come, in HTTP, and a response without a body is none.
 fn streams_of_messages(spec: &LoadSpec) -> Result<(), String> {
+    must(spec.cancel_each != Some(0), || "one stream in 0 to cancel; expected: 1 or more".into())?;
+    must(spec.cancel_each.is_none() || spec.stream.is_some_and(|stream| stream.kind.in_responses()), || {
+        "streams to cancel, and responses are none; expected: a kind of stream, such as sse".into()
+    })?;
     let Some(stream) = spec.stream else { return Ok(()) };
     let kind = stream.kind.as_str();
     must(!spec.protocol.application().is_keyvalue(), || {

@@ -131,7 +131,7 @@ impl<P: Protocol> Worker<P> {
                     .spec
                     .stream
                     .filter(|stream| stream.kind.in_responses())
-                    .map(|stream| Box::new(MessageWatch::new(stream))),
+                    .map(|stream| Box::new(MessageWatch::new(stream, plan.spec.cancel_each))),
                 changes: plan.spec.changes.map(|last| Box::new(ChangeWatch::new(last))),
                 reasons: Reasons::default(),
             },

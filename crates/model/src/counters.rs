@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::load::Stalls;
+use crate::load::{Stalls, StreamEnd};
 
 /// A snapshot of the origin's counters, as `GET /_weir/counters` answers it. Counters only grow while the origin
 /// lives; subtract two snapshots for a window. (`keys` and `connections_open` are the present state.) Requests to `/_weir/…` and their connections' bytes are the
@@ -78,6 +78,9 @@ pub struct OriginCounters {
     pub proxy_protocol: ProxyCounters,
     /// How long the origin's process stood still. `longest_us` is over its life.
     pub stalls: Stalls,
+    /// Streams whose peer ended them before their last message, in the order in which that was seen; up to 65,536.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended_early: Vec<StreamEnd>,
 }
 
 /// What reached one of several addresses of an origin.
@@ -190,6 +193,7 @@ impl OriginCounters {
             max_connections_open: self.max_connections_open,
             max_requests_per_connection: self.max_requests_per_connection,
             stalls: Stalls { longest_us: self.stalls.longest_us, ..grown.stalls },
+            ended_early: self.ended_early.get(earlier.ended_early.len()..).unwrap_or_default().to_vec(),
             ..grown
         }
     }
@@ -204,6 +208,7 @@ impl OriginCounters {
             max_in_flight_per_connection: self.max_in_flight_per_connection.max(other.max_in_flight_per_connection),
             max_requests_per_connection: self.max_requests_per_connection.max(other.max_requests_per_connection),
             stalls: Stalls { longest_us: self.stalls.longest_us.max(other.stalls.longest_us), ..sum.stalls },
+            ended_early: [self.ended_early.as_slice(), &other.ended_early].concat(),
             ..sum
         }
     }

@@ -21,8 +21,8 @@ mod spec;
 
 pub use feed::{Feed, FeedOrder};
 pub use messages::{
-    BIDI_PATH, LEAST_MESSAGE, MOST_SENT, MessageCounts, MessageResult, PacedMessages, StreamKind, StreamSpec,
-    StreamVerdict, chat_request,
+    BIDI_PATH, Cancellation, LEAST_MESSAGE, MOST_SENT, MessageCounts, MessageResult, PacedMessages, StreamEnd,
+    StreamKind, StreamSpec, StreamVerdict, chat_request,
 };
 pub use request_ids::{
     CONNECTION_HEADERS, DATE, DATE_NOW, LoadNumbers, MOST_ORIGIN_HEADERS, REQUEST_ID_HEADER, RESPONSE_HEADER,

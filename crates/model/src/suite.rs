@@ -139,6 +139,9 @@ pub struct Workload {
     /// sends and that come back, each a request. The load's `timeout` is then that of
     /// a silence. Delays need an origin that stamps its messages, such as weir's own.
     pub stream: Option<StreamKind>,
+    /// The client cancels one stream in so many when half of its messages are there, and the time until the origin sees that is measured.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub cancel_each: Option<u32>,
     /// How many origins stand behind the product. How it spreads connections and requests over them is its configuration's.
     /// Left out, one.
     #[schemars(range(min = 1, max = 64))]

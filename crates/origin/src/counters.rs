@@ -39,7 +39,7 @@ use strum::VariantNames as _;
 use weir_model::counters::{
     AddressCounters, COUNTERS_SCHEMA, ContentCounters, OriginCounters, ProxyCounters, RequestIdCounters, TlsCounters,
 };
-use weir_model::load::Stalls;
+use weir_model::load::{Stalls, StreamEnd};
 use weir_model::protocol::Application;
 use weir_wire::http1::{ConnectionHeader, Version};
 
@@ -50,6 +50,8 @@ use crate::request_ids::SeenRequestIds;
 const VERSIONS: [&str; 4] = ["HTTP/1.0", "HTTP/1.1", "HTTP/2", "HTTP/3"];
 /// Powers of two that are counted separately: a connection carries less than 2^40 requests.
 const POWERS: usize = 40;
+/// Streams whose early ends are kept.
+const MOST_ENDED_EARLY: usize = 65_536;
 /// A protocol has at most so many operations.
 const OPERATIONS: usize = 20;
 /// Names of [`WorkerCounters::connection_headers`], in their order.
@@ -205,6 +207,8 @@ pub(crate) struct AllCounters {
     proxy_protocol: Mutex<ProxyCounters>,
     /// Locked when the process has stood still.
     stalls: Mutex<Stalls>,
+    /// Locked when a peer ends a stream before its last message.
+    ended_early: Mutex<Vec<StreamEnd>>,
 }
 
 impl AllCounters {
@@ -221,6 +225,15 @@ impl AllCounters {
             tls: Mutex::default(),
             proxy_protocol: Mutex::default(),
             stalls: Mutex::default(),
+            ended_early: Mutex::default(),
+        }
+    }
+
+    /// A stream's peer was seen to end it before its last message.
+    pub(crate) fn ended_early(&self, stream: u64, at: u64) {
+        let mut ended = self.ended_early.lock().unwrap_or_else(PoisonError::into_inner);
+        if ended.len() < MOST_ENDED_EARLY {
+            ended.push(StreamEnd { stream, at });
         }
     }
 
@@ -334,6 +347,7 @@ impl AllCounters {
             tls: self.tls.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             proxy_protocol: *self.proxy_protocol.lock().unwrap_or_else(PoisonError::into_inner),
             stalls: *self.stalls.lock().unwrap_or_else(PoisonError::into_inner),
+            ended_early: self.ended_early.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
     }
 

@@ -23,6 +23,7 @@ use std::mem;
 use weir_net::Conn;
 use weir_wire::grpc::Status;
 use weir_wire::http2::{self, Server, ServerEvent, Stream};
+use weir_wire::request_id::RequestId;
 
 use crate::fault::Fault;
 use crate::http::HttpState;
@@ -425,6 +426,12 @@ impl<H: Half> Http2<H> {
 
     fn drop_stream(&mut self, state: &mut HttpState, stream: Stream) {
         if let Some(pending) = self.remove(stream) {
+            let number = match &pending.phase {
+                Phase::Paced(paced) => paced.stream_number(),
+                Phase::Echoing(_) => pending.request.id.map(RequestId::bits),
+                _ => None,
+            };
+            number.into_iter().for_each(|number| state.all_counters().ended_early(number, state.clock.now()));
             self.abandon(&pending.request);
             state.give_up_check(pending.request.check);
         }

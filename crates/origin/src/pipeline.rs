@@ -357,6 +357,7 @@ impl Pipeline {
         if self.end == End::Linger {
             self.end = End::Close;
         }
+        self.note_early_end(state);
         self.stop(transport, state);
     }
 
@@ -377,10 +378,18 @@ impl Pipeline {
     /// The connection is gone, and the kernel has not taken `unsent` bytes.
     pub(crate) fn on_failed(&mut self, state: &mut HttpState, unsent: usize, reset: bool) {
         self.account_sent_up_to(unsent, state);
+        self.note_early_end(state);
         if reset {
             state.counters().connections_reset.add(1);
         }
         self.release(state);
+    }
+
+    /// The peer ends the connection: a stream under way ends before its last message, unless the peer still reads.
+    fn note_early_end(&self, state: &HttpState) {
+        if let Some(Paced::Stream(stream)) = self.paced.as_deref() {
+            state.all_counters().ended_early(stream.messages.id(), state.clock.now());
+        }
     }
 
     /// Ends it now, whatever is under way.

@@ -172,6 +172,11 @@ impl MessageStream {
         value::delay_at(time, self.random.unit()).as_nanos() as u64
     }
 
+    /// The number in its messages.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
     /// Bytes of what [`MessageStream::write`] writes next.
     pub(crate) fn next_bytes(&self) -> usize {
         if self.fails_now() {

@@ -132,6 +132,16 @@ const fn stream(fault: &'static str, expected: Expected) -> Case {
     Case { workload: STREAM, ..case(fault, fault, Closed(3), expected) }
 }
 
+/// Every second stream is cancelled in its middle.
+const CANCELLED: &str = r#"path = "/stream?messages=16&every=20ms&first=120ms"
+stream = "sse"
+cancel_each = 2"#;
+
+const fn cancelled(fault: &'static str, expected: Expected) -> Case {
+    let name = if matches!(expected, Clean) { "cancelled streams" } else { "cancelled streams, kept" };
+    Case { workload: CANCELLED, ..case(name, fault, Closed(3), expected) }
+}
+
 const fn authenticated(fault: &'static str, expected: Expected) -> Case {
     Case { workload: KEY_AUTH, ..case(fault, fault, COUNTED, expected) }
 }
@@ -194,6 +204,8 @@ pub const CASES: &[Case] = &[
     stream("relay", Clean),
     stream("relay-gather=100", Note("held-messages", "coalesces")),
     stream("relay-buffer=1000", Note("held-messages", "buffers")),
+    cancelled("relay", Clean),
+    cancelled("relay-keep", Note("cancellations", "the origin saw 0 of them")),
     stream("relay-drop=3", Failed("bytes, the origin's has")),
     stream("relay-alter=3", Found(&["messages"], &["altered"], Invalid)),
     conserved("cache", &["cach"], Invalid),

@@ -193,6 +193,7 @@ impl Fault {
             "relay" => Fault::Relay(RelayFault::None),
             "relay-buffer" => Fault::Relay(RelayFault::Buffer(size()?)),
             "relay-gather" => Fault::Relay(RelayFault::Gather(number()? * 1_000_000)),
+            "relay-keep" => Fault::Relay(RelayFault::Keep),
             "relay-drop" => Fault::Relay(RelayFault::Drop(size()?)),
             "relay-alter" => Fault::Relay(RelayFault::Alter(size()?)),
             _ => return None,

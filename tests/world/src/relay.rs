@@ -28,6 +28,8 @@ pub enum RelayFault {
     Alter(usize),
     /// Ends a response like a complete one when the origin's connection ends.
     EndCleanly,
+    /// Goes on reading from the origin when the client has ended its connection.
+    Keep,
 }
 
 /// See the module. Its listener is given to its driver.
@@ -68,7 +70,7 @@ impl Relay {
     fn receive<I: Io>(&mut self, io: &mut I, from: Conn, bytes: &[u8]) {
         let (Some(to), Some(response)) = (self.others.get(&from), self.responses.get_mut(&from)) else { return };
         match self.fault {
-            RelayFault::None => io.send(*to, bytes),
+            RelayFault::None | RelayFault::Keep => io.send(*to, bytes),
             RelayFault::Buffer(least) => {
                 response.held.extend_from_slice(bytes);
                 let is_stream =
@@ -98,6 +100,9 @@ impl Relay {
     fn end<I: Io>(&mut self, io: &mut I, conn: Conn, failed: bool) {
         let Some(other) = self.others.remove(&conn) else { return };
         self.others.remove(&other);
+        if self.fault == RelayFault::Keep && self.responses.contains_key(&other) {
+            return;
+        }
         let response = self.responses.remove(&conn);
         self.responses.remove(&other);
         if let Some(response) = response {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use weir_model::Condition;
 use weir_model::counters::OriginCounters;
 use weir_model::gateway::AccessLog;
-use weir_model::load::SearchResult;
+use weir_model::load::{Cancellation, SearchResult};
 use weir_model::product::{ProductKind, is_levelled};
 use weir_model::record::{Finding, Measurement, Point, Warmup};
 use weir_model::suite::{Expect, Load, LoadKind, Series};
@@ -151,7 +151,15 @@ impl RunningTrial<'_> {
         let (origin, clock) = (&self.started.origin, self.trial.context.hosts.clock());
         let counters = if last { settled_counters } else { quiet_counters };
         let after = counters(origin, clock.as_ref())?;
-        let counters = before.counters.zip(after).map(|(before, after)| after.since(&before));
+        let mut counters = before.counters.zip(after).map(|(before, after)| after.since(&before));
+        let mut load = measured.load;
+        let ended = counters.as_mut().map(|counters| std::mem::take(&mut counters.ended_early));
+        if let Some(messages) = &mut load.messages {
+            let cancelled = std::mem::take(&mut messages.cancelled_at);
+            let ended = ended.filter(|_| !cancelled.is_empty() && self.trial.context.hosts.one_clock());
+            messages.cancellation = ended.map(|ended| Cancellation::of(&cancelled, &ended));
+        }
+        let measured = Measured { load, ..measured };
         let access_log = match before.access_log {
             Some(before) => self.access_log_since(before, &measured.load)?,
             None => None,

@@ -79,6 +79,7 @@ pub fn load_spec(
         request_ids: ids(trial),
         accept_encoding: trial.spec.workload.accept_encoding,
         stream: trial.spec.workload.stream.map(|kind| StreamSpec { kind, one_clock: context.hosts.one_clock() }),
+        cancel_each: trial.spec.workload.cancel_each,
         changes: trial.spec.load.last_change(),
         slow_clients: slow_clients(trial)?,
         connections: point.connections,

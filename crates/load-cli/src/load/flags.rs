@@ -267,6 +267,9 @@ pub struct ResponseFlags {
     /// sender on this machine that stamps its messages, such as /stream of `weir origin`.
     #[arg(long, value_name = "KIND", value_parser = choice(&STREAMS), hide_short_help = true)]
     pub stream: Option<StreamKind>,
+    /// Cancel one stream in so many when half of its messages are there; it counts as a successful response.
+    #[arg(long, value_name = "N", value_parser = parse_count(1..=1_000_000u32), hide_short_help = true)]
+    pub cancel_each: Option<u32>,
     /// Exit with 1 when this holds, such as 'p99>10ms'.
     ///
     /// May be repeated; any condition that holds fails the load. Other conditions: 'errors>0.1%', 'rate<20k', 'service.p99.9>5ms' (see

@@ -214,6 +214,7 @@ pub fn streams() -> Sample {
         per_message: of(19_900_000, 90),
         window,
         total,
+        ..MessageResult::default()
     });
     sample
 }

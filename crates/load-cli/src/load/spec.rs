@@ -91,6 +91,7 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
         request_ids: names,
         accept_encoding: args.request.accept_encoding,
         stream: args.responses.stream.map(|kind| StreamSpec { kind, one_clock }),
+        cancel_each: args.responses.cancel_each,
         changes: None,
         slow_clients: Vec::new(),
         connection_close: args.connections.close,

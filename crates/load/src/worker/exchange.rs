@@ -9,6 +9,7 @@ use super::Worker;
 use super::connections::GOES_AWAY;
 use super::pool::{NO_SLOT, SlotId, SlotState, Stream, StreamId, StreamState};
 use crate::interval::Phase;
+use crate::messages::MessageWatch;
 use crate::plan::Plan;
 use crate::protocol::{Encoded, Event, Protocol, Refusal, Responses};
 use crate::request_ids::RequestIdWatch;
@@ -146,7 +147,13 @@ impl<P: Protocol> Worker<P> {
                     }
                     break;
                 }
-                Ok(Some(Event::Progress)) => {}
+                Ok(Some(Event::Progress)) => {
+                    if let Some(messages) = &mut self.watches.messages
+                        && std::mem::take(&mut messages.cancels_now)
+                    {
+                        self.cancel_streams(io, id, now);
+                    }
+                }
                 Ok(Some(Event::Complete { stream, reusable })) => self.complete(io, id, stream, reusable, now),
                 Ok(Some(event)) => self.on_rare_event(io, id, event, now),
                 Err(error) => {
@@ -156,6 +163,32 @@ impl<P: Protocol> Worker<P> {
             }
         }
         self.leave_together(io, id, conn, before);
+    }
+
+    /// Cancels the streams of a connection that the load is to cancel in their middle. What came of each is a response.
+    #[cold]
+    fn cancel_streams<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
+        for stream_id in self.pool.streams_of(id) {
+            let stream = self.pool.stream(stream_id);
+            if stream.state != StreamState::InFlight || !MessageWatch::is_cancelled(stream) {
+                continue;
+            }
+            let nth = stream_id - self.pool.first_stream(id);
+            let slot = &mut self.pool.slots[id as usize];
+            slot.used = true;
+            let at = io.now();
+            let goes_on = self.protocol.cancel(&mut slot.session, nth, &mut self.transport.out);
+            self.flush(io, id);
+            let stream = self.pool.end(id, stream_id);
+            self.recorder.response(stream, Ok(()), now);
+            if let Some(messages) = &mut self.watches.messages {
+                messages.cancelled(stream, at);
+            }
+            if !goes_on {
+                return self.finish(io, id, now);
+            }
+            self.stream_ended(io, id, stream_id, true, now);
+        }
     }
 
     /// Bytes came that nobody has to look at, and were dropped.

@@ -477,6 +477,13 @@ impl Checks<'_, '_> {
 
     /// The messages of a stream are read as they come, and differ each time.
     fn stream(&mut self, path: &str, workload: &Workload) {
+        if workload.cancel_each.is_some_and(|each| !(1..=1_000_000).contains(&each)) {
+            self.errors.add(&child(path, "cancel_each"), "is out of its range".to_owned(), "1 to 1000000".to_owned());
+        }
+        if workload.cancel_each.is_some() && !workload.stream.is_some_and(StreamKind::in_responses) {
+            let wanted = "stream = \"sse\", \"openai\" or \"grpc\" beside it, or none".to_owned();
+            self.errors.add(&child(path, "cancel_each"), "has no stream to cancel".to_owned(), wanted);
+        }
         if workload.stream.is_none() || workload.protocol.is_keyvalue() {
             return;
         }
@@ -534,6 +541,7 @@ impl Checks<'_, '_> {
             ("request_ids", workload.request_ids.is_some()),
             ("accept_encoding", workload.accept_encoding.is_some()),
             ("stream", workload.stream.is_some()),
+            ("cancel_each", workload.cancel_each.is_some()),
             ("origin_headers", !workload.origin_headers.is_empty()),
             ("gateway", workload.gateway != Gateway::default()),
         ];

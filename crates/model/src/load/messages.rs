@@ -231,6 +231,79 @@ pub struct MessageResult {
     pub window: MessageCounts,
     /// Counts of the client's whole life.
     pub total: MessageCounts,
+    /// What became of the streams that the client cancelled, where origin and client read one clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancellation: Option<Cancellation>,
+    /// When the client cancelled which streams, up to 4,096 of each thread. Weir's runs compare them with the origin's, and leave them out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cancelled_at: Vec<StreamEnd>,
+}
+
+/// The end of a stream, as one side saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct StreamEnd {
+    /// The number in its messages.
+    pub stream: u64,
+    /// When, nanoseconds of `CLOCK_MONOTONIC`.
+    pub at: u64,
+}
+
+/// From the client's cancelling a stream in its middle until the origin sees its end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cancellation {
+    /// Streams that were looked for: those cancelled whose times were kept.
+    pub cancelled: u64,
+    /// Of these, those whose end the origin saw before their last message.
+    pub seen: u64,
+    /// Of these, those whose end it saw within [`Cancellation::WITHIN`].
+    pub in_time: u64,
+    /// Of those that it saw, the median, µs.
+    pub p50_us: f64,
+    /// Of those that it saw, the 99th percentile, µs.
+    pub p99_us: f64,
+    /// Of those that it saw, the longest, µs.
+    pub max_us: f64,
+}
+
+impl Cancellation {
+    /// A cancellation is passed on in time within this: as long as weir waits after a load until the origin is at rest.
+    pub const WITHIN: Duration = Duration::from_secs(1);
+
+    /// Adds that of another trial. Times are then those of the worse one.
+    pub fn add(&mut self, other: &Cancellation) {
+        self.cancelled += other.cancelled;
+        self.seen += other.seen;
+        self.in_time += other.in_time;
+        self.p50_us = self.p50_us.max(other.p50_us);
+        self.p99_us = self.p99_us.max(other.p99_us);
+        self.max_us = self.max_us.max(other.max_us);
+    }
+
+    /// Compares what both sides saw. A stream has as many ends at the origin as a connection has signs of it: the first counts.
+    pub fn of(cancelled: &[StreamEnd], ended: &[StreamEnd]) -> Cancellation {
+        let mut ended = ended.to_vec();
+        ended.sort_unstable();
+        let took = |one: &StreamEnd| {
+            let first = ended.partition_point(|end| end.stream < one.stream);
+            let end = ended.get(first).filter(|end| end.stream == one.stream)?;
+            Some(end.at.saturating_sub(one.at) as f64 / 1e3)
+        };
+        let mut times: Vec<f64> = cancelled.iter().filter_map(took).collect();
+        times.sort_unstable_by(f64::total_cmp);
+        let at = |share: f64| {
+            let rank = (share * times.len() as f64).ceil() as usize;
+            times.get(rank.saturating_sub(1)).copied().unwrap_or_default()
+        };
+        let in_time = times.partition_point(|us| *us <= Cancellation::WITHIN.as_micros() as f64);
+        Cancellation {
+            cancelled: cancelled.len() as u64,
+            seen: times.len() as u64,
+            in_time: in_time as u64,
+            p50_us: at(0.5),
+            p99_us: at(0.99),
+            max_us: at(1.0),
+        }
+    }
 }
 
 /// Counts of messages and streams.
@@ -269,6 +342,8 @@ pub struct MessageCounts {
     pub failed: u64,
     /// Streams whose connection or HTTP/2 stream ended otherwise, or that were given up.
     pub aborted: u64,
+    /// Streams that the client cancelled in their middle, as its load says.
+    pub cancelled: u64,
 }
 
 impl MessageCounts {
@@ -290,6 +365,7 @@ impl MessageCounts {
         self.cut_short += other.cut_short;
         self.failed += other.failed;
         self.aborted += other.aborted;
+        self.cancelled += other.cancelled;
     }
 
     /// What is wrong with messages, by what it is; nothing where all came as they were sent.
@@ -390,6 +466,17 @@ mod tests {
             let whole = StreamKind::Grpc.dressed(&Request::get(&format!("{BIDI_PATH}{query}")), None);
             assert_eq!(whole.body.len(), bytes, "{query}");
         }
+    }
+
+    #[test]
+    fn a_cancellation_is_over_when_the_origin_first_sees_it() {
+        let at = |stream, ms: u64| StreamEnd { stream, at: ms * 1_000_000 };
+        let cancelled = [at(7, 100), at(5, 100), at(9, 100), at(11, 100)];
+        // One ended twice, one too late, one never, and one nobody cancelled.
+        let found = Cancellation::of(&cancelled, &[at(5, 104), at(5, 102), at(7, 101), at(9, 1_101), at(8, 3)]);
+        let wanted = Cancellation { cancelled: 4, seen: 3, in_time: 2, p50_us: 2e3, p99_us: 1.001e6, max_us: 1.001e6 };
+        assert_eq!(found, wanted);
+        assert_eq!(Cancellation::of(&[], &[at(5, 104)]), Cancellation::default());
     }
 
     #[test]

@@ -64,6 +64,9 @@ pub struct LoadSpec {
     pub accept_encoding: Option<Coding>,
     /// Responses are streams, and their messages are looked at one by one. The timeout is then that of a silence. HTTP only.
     pub stream: Option<StreamSpec>,
+    /// The client cancels one stream in so many, when half of its messages are there: HTTP/2 and HTTP/3 reset it, HTTP/1.1 closes its connection.
+    /// It counts as a successful response.
+    pub cancel_each: Option<u32>,
     /// Responses have a header ([`CHANGE_HEADER`](crate::change::CHANGE_HEADER)) with a number from 0 to this one. HTTP only.
     pub changes: Option<u32>,
     /// Slow clients beside it. HTTP/1.1 over TCP without TLS only.
@@ -124,6 +127,7 @@ impl LoadSpec {
             request_ids: None,
             accept_encoding: None,
             stream: None,
+            cancel_each: None,
             changes: None,
             slow_clients: Vec::new(),
             connection_close: false,

@@ -141,6 +141,14 @@ impl PacedBody {
         }
     }
 
+    /// The number of a stream.
+    pub(super) fn stream_number(&self) -> Option<u64> {
+        match &self.content {
+            Content::Bytes { .. } => None,
+            Content::Messages(messages) => Some(messages.id()),
+        }
+    }
+
     /// Whether it waits for the peer's window.
     pub(super) fn is_blocked(&self) -> bool {
         self.blocked

@@ -1,7 +1,7 @@
 //! What products did to the messages of streams: a row for each of them, workload and load, and a sentence.
 
 use serde::Serialize;
-use weir_model::load::{MessageCounts, MessageResult, Quantiles, StreamVerdict};
+use weir_model::load::{Cancellation, MessageCounts, MessageResult, Quantiles, StreamVerdict};
 use weir_model::suite::{Entry, Load, Workload};
 use weir_model::text::list;
 use weir_stats::median;
@@ -35,6 +35,8 @@ pub struct StreamRow {
     pub gap_p99_us: Option<f64>,
     /// The mean gap of a stream, the median of all, µs.
     pub per_message_us: Option<f64>,
+    /// What the origin saw of the streams that clients cancelled, all trials together: times are of the worst.
+    pub cancellation: Option<Cancellation>,
     /// Counts over the whole lives of the clients.
     pub total: MessageCounts,
     #[serde(skip)]
@@ -60,6 +62,9 @@ fn row(run: &Run, workload: &Workload, load: &Load, entry: &Entry) -> Option<Str
     for result in &results {
         sum.window.add(&result.window);
         sum.total.add(&result.total);
+        if let Some(one) = result.cancellation {
+            sum.cancellation.get_or_insert_default().add(&one);
+        }
     }
     let of = |times: fn(&MessageResult) -> &Quantiles, value: fn(&Quantiles) -> f64| {
         let known = results.iter().map(|result| times(result)).filter(|times| times.count > 0);
@@ -79,6 +84,7 @@ fn row(run: &Run, workload: &Workload, load: &Load, entry: &Entry) -> Option<Str
         first_message_us: of(|result| &result.first_message, |times| times.p50_us),
         gap_p99_us: of(|result| &result.gap, |times| times.p99_us),
         per_message_us: of(|result| &result.per_message, |times| times.p50_us),
+        cancellation: sum.cancellation,
         total: sum.total,
         held,
     })
@@ -137,6 +143,7 @@ mod tests {
             first_message_us: None,
             gap_p99_us: None,
             per_message_us: None,
+            cancellation: None,
             total: MessageCounts::default(),
             held: Some(held),
         }

@@ -1,6 +1,7 @@
 //! The table of streams: what each product does to their messages.
 
-use weir_model::text::{Unit, count};
+use weir_model::load::Cancellation;
+use weir_model::text::{Unit, count, human_us};
 
 use super::{Cell, Column, RowKind, Table, TableOf};
 use crate::summary::{StreamRow, Summary};
@@ -37,6 +38,17 @@ pub fn streams(summary: &Summary) -> Option<Table> {
     table.add(Column::text("Whole").help(help).dispensable(2), |row| {
         format!("{} of {}", count(row.total.whole), count(row.total.begun))
     });
+    if rows.iter().any(|row| row.cancellation.is_some()) {
+        let help = "Streams that the client cancelled in their middle and whose end the origin saw within 1 s, of all, and the 99th percentile of \
+                    that time: of several trials the worst.";
+        table.add(Column::text("Cancelled").help(help), |row| match row.cancellation {
+            None => String::new(),
+            Some(Cancellation { seen: 0, cancelled, .. }) => format!("0 of {}", count(cancelled)),
+            Some(Cancellation { in_time, cancelled, p99_us, .. }) => {
+                format!("{} of {}, {}", count(in_time), count(cancelled), human_us(p99_us))
+            }
+        });
+    }
     let help = "Messages lost, doubled, out of order, altered or of another stream, and streams that failed, or ended like complete ones too early.";
     table.add(Column::number("Wrong", "").help(help), |row| Cell::count(row.wrong()));
     let kind = |row: &StreamRow| match (row.baseline, row.wrong()) {

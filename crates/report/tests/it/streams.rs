@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{self, PRODUCTS, golden};
-use weir_model::load::{MessageCounts, MessageResult, Quantiles};
+use weir_model::load::{Cancellation, MessageCounts, MessageResult, Quantiles};
 use weir_model::record::Measurement;
 use weir_report::{ChartFiles, load_run, make, summary};
 
@@ -42,6 +42,14 @@ fn write_run_of_streams(run: &Path) {
                 first_message: times(200_000.0 + delay),
                 window: counts,
                 total: counts,
+                cancellation: Some(Cancellation {
+                    cancelled: 50,
+                    seen: 50,
+                    in_time: if together == 16 { 20 } else { 50 },
+                    p50_us: 300.0,
+                    p99_us: if together == 16 { 1_300_000.0 } else { 900.0 },
+                    max_us: 1_400_000.0,
+                }),
                 ..MessageResult::default()
             });
         }

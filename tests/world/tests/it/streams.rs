@@ -1,5 +1,6 @@
 //! Streams, message by message: what a relay does to them is found, to the nanosecond, and the mean gap does not show it.
 
+use weir_model::counters::OriginCounters;
 use weir_model::load::*;
 use weir_model::suite::{Arrivals, Expect, LoadKind, Request};
 use weir_net::sim::{Link, NodeOptions, World};
@@ -16,6 +17,15 @@ const MODEL: &str = "/stream?messages=64&every=20ms&size=200&first=200ms";
 
 /// A load of streams for three seconds, behind a relay if one is given.
 fn run_with(relay: Option<RelayFault>, path: &str, change: impl FnOnce(&mut LoadSpec)) -> LoadResult {
+    run_before(relay, path, change).0
+}
+
+/// The same, with the counters of the origin behind it.
+fn run_before(
+    relay: Option<RelayFault>,
+    path: &str,
+    change: impl FnOnce(&mut LoadSpec),
+) -> (LoadResult, OriginCounters) {
     let world = World::new(1);
     world.set_default_link(Link { latency: LATENCY, ..Link::default() });
     let origin = SimOrigin::start(&world, Options::default(), NodeOptions::default()).unwrap();
@@ -34,7 +44,8 @@ fn run_with(relay: Option<RelayFault>, path: &str, change: impl FnOnce(&mut Load
         ..LoadSpec::new(Target::tcp(target, "localhost"), Request::get(path), Expect::default())
     };
     change(&mut spec);
-    run_load(&world, &spec).unwrap()
+    let result = run_load(&world, &spec).unwrap();
+    (result, origin.handle.counters())
 }
 
 fn run(relay: Option<RelayFault>) -> (LoadResult, MessageResult) {
@@ -339,6 +350,43 @@ fn what_becomes_of_a_message_that_goes_both_ways_is_found() {
     assert_eq!((messages.failed, messages.received), (messages.begun, 5 * messages.begun), "{messages:?}");
     let result = call(None, &format!("{BIDI}&fault=status=503"), |spec| spec.duration_s = 0.1);
     assert_eq!(result.total.errors.keys().copied().collect::<Vec<_>>(), [ErrorKind::BadStatus]);
+}
+
+#[test]
+fn a_stream_that_the_client_cancels_ends_at_the_origin_in_time() {
+    let http2 = LoadProtocol::Http2 { streams: 4 };
+    let cases = [
+        (MODEL, StreamKind::Sse, LoadProtocol::Http1 { pipeline: 1 }),
+        (MODEL, StreamKind::Sse, http2),
+        (RESPONSES, StreamKind::Grpc, http2),
+        (BIDI, StreamKind::Grpc, http2),
+    ];
+    for (path, kind, protocol) in cases {
+        let ids = || RequestIds::new("x-weir-id".into(), 1, true);
+        let (result, counters) = run_before(Some(RelayFault::None), path, |spec| {
+            (spec.protocol, spec.cancel_each, spec.request_ids) = (protocol, Some(3), Some(ids()));
+            spec.stream = Some(StreamSpec { kind, one_clock: true });
+            spec.requests[0].request = kind.dressed(&spec.requests[0].request, None);
+        });
+        let messages = result.messages.expect("streams");
+        let total = messages.total;
+        assert_eq!((result.total.error_count(), total.cancelled), (0, total.begun / 3), "{path}: {total:?}");
+        assert_eq!((total.whole + total.cancelled, total.aborted), (total.begun, 0), "{path}: {total:?}");
+        assert!(total.cancelled > 3 && result.total.successful == total.begun, "{path}: {total:?}");
+        let of = if kind == StreamKind::Grpc && path == BIDI { 20 } else { 64 };
+        assert_eq!(total.received, total.whole * of + total.cancelled * of / 2, "{path}: half of each: {total:?}");
+        let seen = Cancellation::of(&messages.cancelled_at, &counters.ended_early);
+        // From the client to the relay, and on to the origin.
+        let all = (total.cancelled, total.cancelled, total.cancelled);
+        assert_eq!((seen.cancelled, seen.seen, seen.in_time), all, "{path}");
+        assert_eq!((seen.p50_us, seen.max_us), (2_000.0, 2_000.0), "{path}: {seen:?}");
+    }
+    // A relay that reads on has the origin send all of each.
+    let (result, counters) = run_before(Some(RelayFault::Keep), MODEL, |spec| spec.cancel_each = Some(3));
+    let messages = result.messages.expect("streams");
+    let seen = Cancellation::of(&messages.cancelled_at, &counters.ended_early);
+    assert_eq!((seen.cancelled, seen.seen), (messages.total.cancelled, 0), "{seen:?}");
+    assert_eq!((messages.total.cancelled, counters.answered), (messages.total.begun / 3, counters.requests));
 }
 
 #[test]

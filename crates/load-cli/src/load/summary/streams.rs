@@ -8,13 +8,17 @@ pub fn counts(messages: &MessageResult, window_s: f64) -> Vec<(&'static str, Str
     let (window, total) = (&messages.window, &messages.total);
     let verdict = messages.verdict().map_or("no message with a stamp".to_owned(), |verdict| verdict.to_string());
     let rate = full_rate(window.received as f64 / window_s.max(1e-6));
+    let cancelled = match total.cancelled {
+        0 => String::new(),
+        n => format!(", {} cancelled", count(n)),
+    };
     let mut lines = vec![
         ("messages", count(window.received), format!("{rate}; {verdict}")),
         (
             "streams",
             count(total.begun),
             format!(
-                "begun: {} whole, {} cut short, {} failed, {} aborted",
+                "begun: {} whole, {} cut short, {} failed, {} aborted{cancelled}",
                 count(total.whole),
                 count(total.cut_short),
                 count(total.failed),
