@@ -29,6 +29,7 @@ pub mod resources;
 pub mod slow;
 pub mod streams;
 pub mod tls;
+pub mod trailers;
 
 use super::cell::{Cell, word};
 use super::testbed::Testbed;

@@ -13,6 +13,7 @@ use super::checks::keyvalue::{clients, servers, values};
 use super::checks::{
     back, chunked, errors, expect, get, gone, graceful, h3, head, headers_down, headers_up, http2, http10, keep_alive,
     large_heads, no_body, path, pipelined, post, reload, resources, slow, streams, tls,
+    trailers,
 };
 use super::testbed::Testbed;
 
@@ -146,7 +147,7 @@ pub static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
 type Run = fn(&mut dyn Testbed) -> Result<Cell, Cell>;
 
 /// The functions of the checks.
-const RUNS: [(&str, Run); 48] = [
+const RUNS: [(&str, Run); 50] = [
     ("get", |bed| get::ask(bed)),
     ("head", head::run),
     ("post", post::run),
@@ -165,6 +166,7 @@ const RUNS: [(&str, Run); 48] = [
     ("request-body", |bed| streams::request_body(bed)),
     ("stream", |bed| streams::one_by_one(bed)),
     ("websocket", |bed| streams::upgrade(bed)),
+    ("trailers", |bed| trailers::http1(bed)),
     ("client-gone", |bed| streams::client_gone(bed, streams::GONE_WITHIN)),
     ("origin-gone", gone::run),
     ("origin-back", |bed| back::within(bed, back::WITHIN)),
@@ -179,6 +181,7 @@ const RUNS: [(&str, Run); 48] = [
     ("https-resumption", |bed| tls::resumption(bed)),
     ("h2c", http2::ask),
     ("h2", http2::ask),
+    ("h2-trailers", |bed| trailers::http2(bed)),
     ("h2-tls", |bed| tls::agreed(bed, "h2")),
     ("h3", h3::ask),
     ("h3-alt-svc", h3::alt_svc),

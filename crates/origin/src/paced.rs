@@ -6,7 +6,7 @@ use weir_wire::http1::encode::{CHUNK_END, LAST_CHUNK, chunk_head};
 use crate::fault::Fault;
 use crate::response::{Role, Written};
 use crate::response_faults::PacedResponse;
-use crate::stream::MessageStream;
+use crate::stream::{MessageStream, Trailer};
 use crate::transport::Sink;
 
 /// See the module.
@@ -70,6 +70,15 @@ impl Paced {
     }
 }
 
+/// Appends the last chunk with headers behind it (RFC 9112, section 7.1.2).
+fn put_trailers(out: &mut Vec<u8>, trailers: &[Trailer]) {
+    out.extend_from_slice(b"0\r\n");
+    for (name, value) in trailers {
+        [name.as_bytes(), b": ", value, b"\r\n"].iter().for_each(|piece| out.extend_from_slice(piece));
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
 impl PacedStream {
     fn write_next(&mut self, now: u64, scratch: &mut Vec<u8>, to: &mut impl Sink) -> (Written, Role) {
         let body = self.messages.next_bytes();
@@ -82,7 +91,10 @@ impl PacedStream {
         let done = self.messages.is_done();
         if self.chunked {
             scratch.extend_from_slice(CHUNK_END);
-            scratch.extend_from_slice(if done { LAST_CHUNK } else { b"" });
+            match self.messages.trailers().filter(|_| done) {
+                None => scratch.extend_from_slice(if done { LAST_CHUNK } else { b"" }),
+                Some(trailers) => put_trailers(scratch, trailers),
+            }
         }
         to.send(scratch);
         let written = Written { bytes: scratch.len() as u64, body: body as u64, before_body };

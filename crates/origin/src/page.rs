@@ -17,7 +17,8 @@ weir origin: the server behind the proxy.
 /request            the same, and the body of the request behind it, up to 64MiB
 /stream             server-sent events, each with the time at which it was sent; its query may have
                     messages=<number>&first=<duration>&every=<duration>&size=<bytes>&seed=<number>
-                    (64, 200ms, 20ms, 200, 1); it has the faults reset, close and stall (half-way) and status
+                    (64, 200ms, 20ms, 200, 1), and trailers=1 for a header behind them; it has the faults reset, close
+                    and stall (half-way) and status
 /v1/chat/completions   a language model: a stream of such messages if the request's body asks for one, else all in one
                     piece at once; it has the same query, and the fault error, which says half-way that it failed
 /weir.Echo/Unary    a call of gRPC, over HTTP/2 alone: one message at once; /weir.Echo/ClientStream: the same behind

@@ -13,7 +13,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use weir_model::coding::Coding;
 use weir_model::gateway::AUTHORIZED;
-use weir_model::load::RESPONSE_HEADER;
+use weir_model::load::{RESPONSE_HEADER, TRAILER};
 use weir_net::Clock;
 use weir_wire::http1::encode::{self, BodyFraming, Persistence};
 use weir_wire::http2::{EncodeError, Prepared};
@@ -249,6 +249,7 @@ impl Resolved {
             Some(Shape { code: code @ 1.., .. }) if plan.is_call() => {
                 headers.with(&[(grpc::STATUS, &code.to_string()), (grpc::MESSAGE, "on purpose")])
             }
+            Some(Shape { trailers: true, .. }) => headers.with(&[("trailer", TRAILER)]),
             _ => headers,
         };
         let encoding = plan.encoding.filter(|_| source == Source::Fixed && !body.bytes().is_empty());

@@ -345,6 +345,9 @@ fn parse_stream_pair(shape: &mut Shape, key: &[u8], text: &[u8]) -> Result<bool,
         b"first" => shape.first = read("?first=", text, stream::time, stream::TIME_RULE)?,
         b"every" => shape.every = read("?every=", text, stream::time, stream::TIME_RULE)?,
         b"size" => shape.size = read("?size=", text, stream::size, stream::SIZE_RULE)?,
+        b"trailers" if shape.wrapping == Wrapping::Events => {
+            shape.trailers = read("?trailers=", text, value::flag, value::FLAG_RULE)?;
+        }
         b"seed" => shape.seed = read("?seed=", text, stream::number, stream::SEED_RULE)?,
         b"requests" if shape.wrapping == Wrapping::Call => {
             let count = |text: &[u8]| stream::number(text).filter(|count| (1..=MOST_SENT as u64).contains(count));
@@ -470,9 +473,10 @@ mod tests {
             every: RandomDuration::Uniform { from_s: 0.01, to_s: 0.03 },
             size: 4096,
             code: 0,
+            trailers: true,
             seed: 9,
         };
-        let found = plan("/stream?messages=3&first=65s&every=10ms..30ms&size=4KiB&seed=9&fault=close:5%&close=1");
+        let found = plan("/stream?messages=3&first=65s&every=10ms..30ms&size=4KiB&seed=9&trailers=1&fault=close:5%&close=1");
         assert_eq!((found.stream, found.subject, found.chunked), (Some(wanted), Subject::Stream, true));
         assert_eq!(plan("/stream").stream, Some(Shape::default()));
         let found = plan("/v1/chat/completions?messages=3&fault=error:5%");
@@ -526,6 +530,7 @@ mod tests {
             ("/weir.Echo/Bidi?messages=3", 400, &["messages=3"]),
             ("/weir.Echo/Bidi?fault=stall", 400, &["fault=stall", "fault=reset"]),
             ("/stream?code=1", 400, &["code=1"]),
+            ("/v1/chat/completions?trailers=1", 400, &["trailers=1"]),
             ("/ws?code=1005", 400, &["`1005`", "close frame"]),
             ("/ws?delay=1ms", 400, &["delay=1ms", "messages=<number>"]),
             ("/ws?every=1ms", 400, &["every=1ms"]),

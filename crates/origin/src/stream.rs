@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use weir_model::load::RandomDuration;
+use weir_model::load::{RandomDuration, TRAILER};
 use weir_wire::grpc::Status;
 use weir_wire::request_id::RequestId;
 use weir_wire::stamp::{LEAST_SIZE, Stamp};
@@ -90,6 +90,8 @@ pub(crate) struct Shape {
     pub(crate) size: usize,
     /// The status of a call that has no messages; 0: it has them. Of a socket the code with which it is closed.
     pub(crate) code: u32,
+    /// A header follows the messages.
+    pub(crate) trailers: bool,
     /// Of the times that are drawn. Each stream draws its own; the n-th of a worker draws the same each time.
     pub(crate) seed: u64,
 }
@@ -105,6 +107,7 @@ impl Default for Shape {
             every: constant(0.02),
             size: 200,
             code: 0,
+            trailers: false,
             seed: 1,
         }
     }
@@ -208,8 +211,13 @@ impl MessageStream {
         self.due.min(self.deadline)
     }
 
+    /// The headers that follow, once all is written: of a call, what is said of how it went.
+    pub(crate) fn trailers(&self) -> Option<&'static [Trailer]> {
+        self.status().map(of_status).or(self.shape.trailers.then_some(BEHIND))
+    }
+
     /// Of a call, what is said of how it went, once all is written.
-    pub(crate) fn status(&self) -> Option<Status> {
+    fn status(&self) -> Option<Status> {
         (self.shape.wrapping == Wrapping::Call).then_some(match self.failed {
             false => Status::OK,
             true if self.is_late() => Status::DEADLINE_EXCEEDED,
@@ -256,6 +264,21 @@ impl MessageStream {
         if self.next == of {
             put(end, out);
         }
+    }
+}
+
+/// A header behind a body.
+pub(crate) type Trailer = (&'static str, &'static [u8]);
+
+/// What stands behind the messages of a stream that is asked for it.
+const BEHIND: &[Trailer] = &[(TRAILER, b"1")];
+
+/// What says how a call went.
+pub(crate) fn of_status(status: Status) -> &'static [Trailer] {
+    match status {
+        Status::OK => &[(grpc::STATUS, b"0"), (grpc::MESSAGE, b"")],
+        Status::DEADLINE_EXCEEDED => &[(grpc::STATUS, b"4"), (grpc::MESSAGE, b"the deadline is over")],
+        _ => &[(grpc::STATUS, b"13"), (grpc::MESSAGE, b"on purpose")],
     }
 }
 

@@ -133,12 +133,20 @@ pub struct Response {
     pub interim: Vec<u16>,
     /// The body, without its framing.
     pub body: Vec<u8>,
+    /// Headers behind the body, of HTTP/2.
+    pub trailers: Vec<(String, String)>,
     /// The connection can carry another request.
     pub keep_alive: bool,
     /// The time from the start of sending the last request to the end of the response.
     pub took: Duration,
     /// What TLS negotiated on its connection.
     pub tls: Option<Negotiated>,
+}
+
+/// Headers as texts.
+fn texts<'a>(headers: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Vec<(String, String)> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    headers.map(|(name, value)| (text(name), text(value))).collect()
 }
 
 impl Response {
@@ -149,10 +157,9 @@ impl Response {
         headers: impl Iterator<Item = (&'a [u8], &'a [u8])>,
         framing: Framing,
     ) -> Response {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let headers = headers.map(|(name, value)| (text(name), text(value))).collect();
-        let (interim, body, took) = (Vec::new(), Vec::new(), Duration::ZERO);
-        Response { version, status, headers, framing, interim, body, keep_alive: true, took, tls: None }
+        let (interim, body, trailers, took) = (Vec::new(), Vec::new(), Vec::new(), Duration::ZERO);
+        let headers = texts(headers);
+        Response { version, status, headers, framing, interim, body, trailers, keep_alive: true, took, tls: None }
     }
 
     /// The first header of that name.

@@ -39,13 +39,13 @@ const NONCE: [u8; 16] = *b"weir-conformance";
 const GREETING: &[u8] = b"a message of weir";
 
 /// A connection with a request on it, of which all bytes are looked at as they come.
-struct Open {
+pub(super) struct Open {
     transport: Transport,
-    input: Vec<u8>,
+    pub(super) input: Vec<u8>,
 }
 
 impl Open {
-    fn new(endpoint: &Endpoint, request: &[u8]) -> Result<Open, RequestError> {
+    pub(super) fn new(endpoint: &Endpoint, request: &[u8]) -> Result<Open, RequestError> {
         let mut transport = Transport::open(endpoint, TIMEOUT)?;
         let until = transport.clock().now().plus(TIMEOUT);
         transport.write(request, until)?;
@@ -53,7 +53,7 @@ impl Open {
     }
 
     /// Reads until this has come so often. Returns how long that took; `None`: the response ended before.
-    fn read_until(&mut self, wanted: &[u8], times: usize) -> Result<Option<Duration>, RequestError> {
+    pub(super) fn read_until(&mut self, wanted: &[u8], times: usize) -> Result<Option<Duration>, RequestError> {
         let begun = self.transport.clock().now();
         while self.input.windows(wanted.len()).filter(|window| *window == wanted).count() < times {
             if !self.transport.read(&mut self.input, begun.plus(TIMEOUT))? {
@@ -63,8 +63,14 @@ impl Open {
         Ok(Some(begun.until(self.transport.clock().now())))
     }
 
+    /// Reads some more. False: the response has ended.
+    pub(super) fn read_more(&mut self) -> Result<bool, RequestError> {
+        let until = self.transport.clock().now().plus(TIMEOUT);
+        self.transport.read(&mut self.input, until)
+    }
+
     /// The status; 0 where there is none.
-    fn status(&self) -> u16 {
+    pub(super) fn status(&self) -> u16 {
         let text = String::from_utf8_lossy(&self.input);
         text.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default()
     }

@@ -13,6 +13,9 @@ pub const REQUEST_ID_HEADER: &str = "x-weir-id";
 /// The header with which the origin responds to a request that has an ID.
 pub const RESPONSE_HEADER: &str = "x-weir-origin";
 
+/// The header that weir's origin sends behind the messages of a stream that is asked for one.
+pub const TRAILER: &str = "x-weir-trailer";
+
 /// How a load's requests are named.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestIds {

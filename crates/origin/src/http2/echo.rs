@@ -7,11 +7,12 @@ use weir_wire::grpc::{self, Status};
 use weir_wire::http2::{Body, SendStatus, Stream};
 
 use super::output::FrameOutput;
-use super::response::{Request, trailers};
+use super::response::Request;
 use super::{Half, Http2, PendingRequest, Phase};
 use crate::fault::Fault;
 use crate::http::HttpState;
 use crate::route::Subject;
+use crate::stream::of_status;
 use crate::transport::Transport;
 
 /// A call is given up when its peer has not read so many bytes.
@@ -119,7 +120,7 @@ impl<H: Half> Http2<H> {
             return self.drop_stream(state, stream);
         }
         let Some(status) = call.status.filter(|_| call.waiting == 0) else { return };
-        let ended = self.server.trailers(stream, &trailers(status), output);
+        let ended = self.server.trailers(stream, of_status(status), output);
         let Some(pending) = self.remove(stream) else { return };
         match ended {
             Ok(_) => self.finished(state, pending.request),

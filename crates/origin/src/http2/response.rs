@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use weir_model::load::RESPONSE_HEADER;
-use weir_wire::grpc::{self, Status};
+use weir_wire::grpc;
 use weir_wire::http2::{Body, EncodeError, Output, RequestHead, SendError, SendStatus, Stream};
 use weir_wire::request_id::RequestId;
 
@@ -122,11 +122,11 @@ impl PacedBody {
                     messages.write(now, scratch);
                 }
                 let done = messages.is_done();
-                let Some(status) = messages.status() else {
+                let Some(trailers) = messages.trailers() else {
                     return (server.data(stream, Body::Copied(scratch), done, output), done);
                 };
                 match server.data(stream, Body::Copied(scratch), false, output) {
-                    Ok(SendStatus::All) if done => (server.trailers(stream, &trailers(status), output), true),
+                    Ok(SendStatus::All) if done => (server.trailers(stream, trailers, output), true),
                     sent => (sent, false),
                 }
             }
@@ -152,15 +152,6 @@ impl PacedBody {
     /// Whether it waits for the peer's window.
     pub(super) fn is_blocked(&self) -> bool {
         self.blocked
-    }
-}
-
-/// What says how a call went.
-pub(super) fn trailers(status: Status) -> [(&'static str, &'static [u8]); 2] {
-    match status {
-        Status::OK => [(grpc::STATUS, b"0"), (grpc::MESSAGE, b"")],
-        Status::DEADLINE_EXCEEDED => [(grpc::STATUS, b"4"), (grpc::MESSAGE, b"the deadline is over")],
-        _ => [(grpc::STATUS, b"13"), (grpc::MESSAGE, b"on purpose")],
     }
 }
 

@@ -8,7 +8,7 @@ use weir_wire::http1::Framing;
 use weir_wire::http2::{self, Body, Client, ClientEvent, Options, Prepared};
 use weir_wire::tls::Negotiated;
 
-use super::{Endpoint, RequestError, Response, Transport};
+use super::{Endpoint, RequestError, Response, Transport, texts};
 
 /// One connection.
 #[derive(Debug)]
@@ -133,6 +133,11 @@ impl Http2 {
                         response.add(bytes)?;
                     }
                 }
+                Some(ClientEvent::Trailers { tag, headers }) => {
+                    if let Some(Some(response)) = responses.get_mut(tag as usize) {
+                        response.trailers = texts(headers.iter());
+                    }
+                }
                 Some(ClientEvent::End { tag, .. }) => {
                     if let Some(Some(response)) = responses.get_mut(tag as usize) {
                         response.took = self.transport.clock().since(begun);
@@ -143,12 +148,7 @@ impl Http2 {
                     self.began |= !cause.not_processed();
                     return Err(stream_failed(cause));
                 }
-                Some(
-                    ClientEvent::Settings
-                    | ClientEvent::Informational { .. }
-                    | ClientEvent::Trailers { .. }
-                    | ClientEvent::GoAway { .. },
-                ) => {}
+                Some(ClientEvent::Settings | ClientEvent::Informational { .. } | ClientEvent::GoAway { .. }) => {}
             }
         }
     }
