@@ -78,6 +78,9 @@ pub struct OriginCounters {
     pub proxy_protocol: ProxyCounters,
     /// How long the origin's process stood still. `longest_us` is over its life.
     pub stalls: Stalls,
+    /// Close frames of WebSocket that came, by their code (`none`: without one).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub close_codes: BTreeMap<String, u64>,
     /// Streams whose peer ended them before their last message, in the order in which that was seen; up to 65,536.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended_early: Vec<StreamEnd>,

@@ -207,6 +207,8 @@ pub(crate) struct AllCounters {
     proxy_protocol: Mutex<ProxyCounters>,
     /// Locked when the process has stood still.
     stalls: Mutex<Stalls>,
+    /// Locked when a WebSocket is closed.
+    close_codes: Mutex<BTreeMap<String, u64>>,
     /// Locked when a peer ends a stream before its last message.
     ended_early: Mutex<Vec<StreamEnd>>,
 }
@@ -225,8 +227,15 @@ impl AllCounters {
             tls: Mutex::default(),
             proxy_protocol: Mutex::default(),
             stalls: Mutex::default(),
+            close_codes: Mutex::default(),
             ended_early: Mutex::default(),
         }
+    }
+
+    /// A close frame came.
+    pub(crate) fn close_frame(&self, code: Option<u16>) {
+        let code = code.map_or("none".to_owned(), |code| code.to_string());
+        *self.close_codes.lock().unwrap_or_else(PoisonError::into_inner).entry(code).or_default() += 1;
     }
 
     /// A stream's peer was seen to end it before its last message.
@@ -347,6 +356,7 @@ impl AllCounters {
             tls: self.tls.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             proxy_protocol: *self.proxy_protocol.lock().unwrap_or_else(PoisonError::into_inner),
             stalls: *self.stalls.lock().unwrap_or_else(PoisonError::into_inner),
+            close_codes: self.close_codes.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             ended_early: self.ended_early.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
     }

@@ -54,6 +54,7 @@ impl WebSocket {
             match self.parser.next(&mut input) {
                 Ok(None) => break,
                 Ok(Some(Event::Close { code, .. })) => {
+                    state.all_counters().close_frame(code);
                     if !self.closing {
                         websocket::put_close(&mut out, code.unwrap_or(1000), None);
                     }

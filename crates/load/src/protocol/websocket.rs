@@ -2,7 +2,8 @@
 //! [`Protocol`] of a load.
 //!
 //! A message has the number of its connection and its own ([`weir_wire::stamp`]), by which the one that comes back is recognised: so lost,
-//! doubled, altered and reordered ones are told. Pings are answered. It does not know how fast messages are sent, nor who echoes them.
+//! doubled, altered and reordered ones are told. Pings are answered. Where each connection carries one message, that is complete when the
+//! peer's close frame has come behind it, with the code of the client's. It does not know how fast messages are sent, nor who echoes them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,6 +30,8 @@ const NORMAL: u16 = 1000;
 pub(crate) struct WebSocket {
     /// For each target, its upgrade up to the key, and the size of its messages.
     upgrades: Arc<[(Vec<u8>, usize)]>,
+    /// Each connection is closed behind its first message.
+    single_use: bool,
     nonce: u64,
 }
 
@@ -45,6 +48,8 @@ pub(crate) struct Socket {
     size: usize,
     /// The messages that are to come back, oldest first.
     order: VecDeque<Sent>,
+    /// The stream whose message has come back, and that waits for the peer's close frame.
+    leaving: Option<u32>,
     /// The peer sends no more, for this reason.
     closed: Option<u16>,
     masks: u64,
@@ -60,6 +65,11 @@ struct Sent {
 }
 
 impl Socket {
+    /// Whether a close frame may leave: it is upgraded, and none has left.
+    fn can_close(&self) -> bool {
+        self.closed.is_none() && self.leaving.is_none() && self.head.is_none()
+    }
+
     fn mask(&mut self) -> Option<[u8; 4]> {
         next_mask(self.id, &mut self.masks)
     }
@@ -113,7 +123,8 @@ impl Protocol for WebSocket {
         let upgrades = (0..spec.targets.len())
             .filter_map(of_target)
             .map(|request| Ok((upgrade(spec, request)?, request.request.body.len().max(LEAST_SIZE))));
-        Ok(WebSocket { upgrades: upgrades.collect::<Result<_, String>>()?, nonce: instance.nonce })
+        let upgrades = upgrades.collect::<Result<_, String>>()?;
+        Ok(WebSocket { upgrades, single_use: spec.is_single_use(), nonce: instance.nonce })
     }
 
     fn connect(&self, session: &mut Self::Session, number: u32, out: &mut Vec<u8>) -> bool {
@@ -134,6 +145,7 @@ impl Protocol for WebSocket {
             next: 0,
             size: *size,
             order: VecDeque::new(),
+            leaving: None,
             closed: None,
             masks: id,
         }));
@@ -182,7 +194,13 @@ impl Protocol for WebSocket {
             match socket.parser.next(input).map_err(|error| format!("not WebSocket: {error}"))? {
                 None => return Ok(None),
                 Some(Frame::Message { data, .. }) => {
-                    return Socket::on_message(&mut socket.order, socket.id, data, responses).map(Some);
+                    let event = Socket::on_message(&mut socket.order, socket.id, data, responses)?;
+                    let Event::Complete { stream, .. } = event else { return Ok(Some(event)) };
+                    if !self.single_use {
+                        return Ok(Some(event));
+                    }
+                    socket.leaving = Some(stream);
+                    websocket::put_close(out, NORMAL, next_mask(socket.id, &mut socket.masks));
                 }
                 Some(Frame::Ping(data)) => {
                     let mask = next_mask(socket.id, &mut socket.masks);
@@ -190,6 +208,17 @@ impl Protocol for WebSocket {
                 }
                 Some(Frame::Pong(_)) => {}
                 Some(Frame::Close { code, .. }) => {
+                    if let Some(stream) = socket.leaving.take() {
+                        socket.closed = Some(code.unwrap_or(NORMAL));
+                        if code != Some(NORMAL) {
+                            let came = code.map_or("no code".to_owned(), |code| format!("code {code}"));
+                            let reason = format!("a close frame with code {NORMAL} came back with {came}");
+                            let mut response = responses.of(stream);
+                            response.reason(ErrorKind::Protocol, &reason);
+                            response.wrong(ErrorKind::Protocol);
+                        }
+                        return Ok(Some(Event::Complete { stream, reusable: false }));
+                    }
                     let code = code.unwrap_or(NORMAL);
                     websocket::put_close(out, code, socket.mask());
                     socket.closed = Some(code);
@@ -200,12 +229,15 @@ impl Protocol for WebSocket {
     }
 
     fn end_of_input(&self, session: &mut Self::Session) -> Result<u32, Option<String>> {
+        if session.as_ref().is_some_and(|socket| socket.leaving.is_some()) {
+            return Err(Some("the peer ended the connection without a close frame".to_owned()));
+        }
         let code = session.as_ref().and_then(|socket| socket.closed);
         Err(code.map(|code| format!("the peer closed the WebSocket with code {code}")))
     }
 
     fn close(&self, session: &mut Self::Session, out: &mut Vec<u8>) {
-        if let Some(socket) = session.as_mut().filter(|socket| socket.closed.is_none() && socket.head.is_none()) {
+        if let Some(socket) = session.as_mut().filter(|socket| socket.can_close()) {
             let mask = socket.mask();
             websocket::put_close(out, NORMAL, mask);
         }

@@ -507,6 +507,42 @@ fn a_close_that_cuts_messages_off_is_told_by_its_code() {
 }
 
 #[test]
+fn an_upgrade_for_each_message_is_closed_with_a_code_both_ways() {
+    let upgrading = |relay, path: &str, change: fn(&mut LoadSpec)| {
+        run_before(relay, path, |spec| {
+            spec.stream = Some(StreamSpec { kind: StreamKind::WebSocket, one_clock: true });
+            (spec.connection_close, spec.duration_s) = (true, 1.0);
+            change(spec);
+            let one = &mut spec.requests[0];
+            one.request = StreamKind::WebSocket.dressed(&one.request, None);
+            one.expect = StreamKind::WebSocket.expected(one.expect.clone());
+        })
+    };
+    let open = |spec: &mut LoadSpec| {
+        spec.kind = LoadKind::<OfferedRate>::open(200.0, Arrivals::Constant);
+        spec.connections = 40;
+    };
+    for (relay, change, round_trip) in [
+        (None, (|_| ()) as fn(&mut LoadSpec), 2_000.0),
+        (None, open, 2_000.0),
+        (Some(RelayFault::None), open, 4_000.0),
+    ] {
+        let (result, counters) = upgrading(relay, "/ws", change);
+        let (successful, total) = (result.total.successful, &result.total);
+        assert_eq!((total.error_count(), total.sent), (0, successful), "{:?}", result.reasons);
+        assert!(successful >= 200 && result.connections_used == total.connections, "{total:?}");
+        assert_eq!(counters.close_codes, [("1000".to_owned(), successful)].into());
+        // The connection, the upgrade, the message and the close frames take a round trip each.
+        let latency = &result.latency;
+        assert!((3.0 * round_trip..4.5 * round_trip).contains(&latency.p50_us), "{round_trip}: {latency:?}");
+    }
+    // The origin closes behind the message with a code of its own, before the client's close frame comes.
+    let (result, _) = upgrading(None, "/ws?messages=1&code=4000", |_| ());
+    assert_eq!((result.total.successful, result.reasons[0].kind), (0, ErrorKind::Protocol), "{:?}", result.reasons);
+    assert_eq!(result.reasons[0].reason, "a close frame with code 1000 came back with code 4000");
+}
+
+#[test]
 fn streams_may_be_opened_at_a_rate_and_carry_their_requests_id() {
     let result = run_with(None, MODEL, |spec| {
         spec.kind = LoadKind::<OfferedRate>::open(10.0, Arrivals::Constant);
