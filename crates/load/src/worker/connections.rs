@@ -110,8 +110,7 @@ impl<P: Protocol> Worker<P> {
             }
         }
         for stream in allowed {
-            let slot = self.pool.slot(id);
-            if slot.remaining == 0 || slot.state != SlotState::Up {
+            if self.pool.slot(id).state != SlotState::Up {
                 return;
             }
             match self.pool.take_pending(id, stream) {
