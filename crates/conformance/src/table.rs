@@ -147,7 +147,7 @@ pub static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
 type Run = fn(&mut dyn Testbed) -> Result<Cell, Cell>;
 
 /// The functions of the checks.
-const RUNS: [(&str, Run); 50] = [
+const RUNS: [(&str, Run); 54] = [
     ("get", |bed| get::ask(bed)),
     ("head", head::run),
     ("post", post::run),
@@ -186,6 +186,10 @@ const RUNS: [(&str, Run); 50] = [
     ("h3", h3::ask),
     ("h3-alt-svc", h3::alt_svc),
     ("h3-truncated", h3::truncated),
+    ("h3-large", h3::large),
+    ("h3-port", h3::another_port),
+    ("h3-keys", h3::new_keys),
+    ("h3-versions", h3::versions),
     ("kv-get", |bed| values::same_bytes(bed)),
     ("kv-create", values::create),
     ("kv-destroy", values::destroy),

@@ -51,6 +51,25 @@ impl<'a, D: Driver> Over<'a, D> {
         }
     }
 
+    /// Has a client's connection go on from another port, as if a translator of addresses had forgotten the old one.
+    ///
+    /// # Errors
+    /// When no socket can be made, and where there is no such connection.
+    pub fn change_port(&mut self, conn: Conn, to: SocketAddr) -> io::Result<()> {
+        let socket = self.below.connect_datagrams(to, None)?;
+        let old = self.quic.change_socket(conn, socket);
+        self.below.close(old.unwrap_or(socket));
+        old.map(drop).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    /// Has the next packet of a connection use new keys (RFC 9001, section 6).
+    pub fn update_keys(&mut self, conn: Conn) {
+        if let Some(one) = self.quic.find(conn) {
+            one.quinn.force_key_update();
+            self.quic.mark(conn.slot());
+        }
+    }
+
     /// Tells what listed connections have to tell.
     fn dispatch<H: Handler>(&mut self, handler: &mut H) {
         let mut inbox = Vec::new();

@@ -297,6 +297,18 @@ impl Quic {
         Ok(self.slots[slot].connection.as_ref().map_or(Conn::new(0, 0), |one| one.conn))
     }
 
+    /// Gives a client's connection another socket. Returns the one that it had; `None`: there is no such connection.
+    pub(crate) fn change_socket(&mut self, conn: Conn, socket: Conn) -> Option<Conn> {
+        self.find(conn)?;
+        let number = self.add_socket(socket, None);
+        self.sockets[number].owner = Some(conn.slot());
+        let old = std::mem::replace(&mut self.find(conn)?.socket, number);
+        self.mark(conn.slot());
+        let old = &mut self.sockets[old];
+        old.owner = None;
+        Some(old.conn)
+    }
+
     // --- Sockets.
 
     /// Returns its number. Those of clients are as many as there were connections at a time.

@@ -2,6 +2,7 @@
 //! [`summary`]. The module does not know how a table looks.
 
 mod changes;
+mod faults;
 mod overall;
 mod prices;
 mod rows;
@@ -443,6 +444,7 @@ pub fn summary(run: &Run) -> Summary {
     summary.outdated = words::outdated(run, &summary);
     let special = streams::answer(&summary.streams).or_else(|| prices::answer(&summary.prices));
     let special = special.or_else(|| changes::answer(&summary.changes, &summary.errors));
+    let special = special.or_else(|| faults::answer(run));
     summary.answer = special.unwrap_or_else(|| words::answer(&summary));
     summary.remarks = words::remarks(&summary);
     summary.remarks.extend(words::clock_words(run));

@@ -112,8 +112,8 @@ pub(super) fn bed(
     use crate::fake::FakeTestbed;
     use weir_origin::{Options, Origin};
 
-    let start = |tls| Origin::start(Options { tls, ..Options::default() }).expect("an origin starts");
-    let (product, origin) = (start(tls), start(None));
+    let start = |tls, http3| Origin::start(Options { tls, http3, ..Options::default() }).expect("an origin starts");
+    let (product, origin) = (start(tls, alpn == "h3"), start(None, false));
     let options = ClientOptions { alpn: Some(alpn.to_owned()), ..ClientOptions::default() };
     let name = weir_wire::tls::ServerName::new("localhost").expect("a name");
     let mut bed = FakeTestbed::good();

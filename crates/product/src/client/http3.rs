@@ -170,6 +170,20 @@ impl Http3 {
         self.streams.min(MOST.into()) as u32
     }
 
+    /// Goes on from another port.
+    ///
+    /// # Errors
+    /// When no socket can be made, and where the connection has ended.
+    pub fn change_port(&mut self, endpoint: &Endpoint) -> Result<(), RequestError> {
+        let changed = Over::new(&mut self.driver, &mut self.quic).change_port(self.conn, endpoint.addr);
+        changed.map_err(|error| RequestError::Unreachable(error.to_string()))
+    }
+
+    /// Goes on with new keys.
+    pub fn update_keys(&mut self) {
+        Over::new(&mut self.driver, &mut self.quic).update_keys(self.conn);
+    }
+
     /// Sends GETs for these targets at once, each on its own stream, and waits for all responses.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::common::{self, golden};
 use weir_model::counters::{AddressCounters, OriginCounters, RequestIdCounters};
-use weir_model::fault::{FaultKind, FaultRecord};
+use weir_model::fault::{Fault, FaultKind, FaultRecord};
 use weir_model::gateway::{AccessLog, RouteKey};
 use weir_model::load::SlowClients;
 use weir_model::record::Measurement;
@@ -64,6 +64,18 @@ fn a_pool_a_log_and_a_fault_have_tables_and_the_fault_its_charts() {
     for picture in [chart("errors"), chart("rate"), chart("latency")] {
         assert!(picture.contains("kill origin 2") && picture.contains("over"), "where the fault begins and ends");
     }
+}
+
+#[test]
+fn the_first_sentence_of_a_run_of_faults_says_what_clients_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("2026-01-02T03-04-05-faults");
+    write_run_before_a_pool(&folder);
+    let mut run = load_run(&folder).unwrap();
+    assert!(!summary(&run).answer.contains("worst second"), "loads without a fault: {}", summary(&run).answer);
+    let fault = Fault { what: FaultKind::Kill, ..Fault::default() };
+    run.suite.loads.iter_mut().for_each(|load| load.faults = vec![fault.clone()]);
+    golden("answer-faults.txt", &format!("{}\n", summary(&run).answer));
 }
 
 #[test]
