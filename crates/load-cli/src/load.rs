@@ -116,7 +116,7 @@ fn create<'a>(flag: &str, path: &'a Path) -> Result<(File, &'a Path), Failure> {
 /// The exit status of a load that could not run, and what to do where the error does not say.
 fn failure(error: &LoadError) -> Failure {
     match error {
-        LoadError::InvalidSpec(what) => Failure::input(what),
+        LoadError::InvalidSpec(what) => Failure::input(what.to_string()),
         LoadError::Stopped => Failure::interrupted(error),
         LoadError::NoConnection { kind, .. } => Failure::to_fix(
             error,

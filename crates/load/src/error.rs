@@ -13,7 +13,7 @@ use weir_model::load::{Endpoint, ErrorKind};
 pub enum LoadError {
     /// The specification itself is wrong.
     #[error("the load cannot be run as ordered: {0}")]
-    InvalidSpec(String),
+    InvalidSpec(SpecError),
 
     /// Fewer descriptors than connections.
     #[error(
@@ -158,3 +158,33 @@ pub enum LoadError {
         detail: String,
     },
 }
+
+/// A mistake in a load's specification, for people: what was found, and what would be right.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SpecError(String);
+
+/// What a peer did against its protocol, for people. It ends the connection.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Violation(String);
+
+/// Makes an error of its words.
+macro_rules! from_words {
+    ($error:ident) => {
+        impl From<String> for $error {
+            fn from(words: String) -> $error {
+                $error(words)
+            }
+        }
+
+        impl From<&str> for $error {
+            fn from(words: &str) -> $error {
+                $error(words.to_owned())
+            }
+        }
+    };
+}
+
+from_words!(SpecError);
+from_words!(Violation);

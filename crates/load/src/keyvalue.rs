@@ -20,6 +20,7 @@ use weir_model::keyvalue::{KeyChoice, Operation, Resolution, ValueSize, below};
 use weir_model::load::{ErrorKind, LoadSpec};
 
 use crate::clock::MILLI;
+use crate::error::SpecError;
 use crate::generator::Fields;
 use crate::protocol::Instance;
 use keys::{InFlight, Keys, Lives, Outcome, Times};
@@ -105,14 +106,14 @@ pub(crate) struct Next {
 impl Requests {
     /// # Errors
     /// What is wrong with the load, as text for people.
-    pub(crate) fn new(spec: &LoadSpec, rules: Rules, instance: Instance) -> Result<Requests, String> {
+    pub(crate) fn new(spec: &LoadSpec, rules: Rules, instance: Instance) -> Result<Requests, SpecError> {
         let keyvalue = spec.keyvalue.as_ref().ok_or("a load of keys and values does not say which")?;
         let connections = u64::from(spec.max_connections.unwrap_or(spec.connections));
         let mix = spec
             .requests
             .iter()
             .map(|request| Ok((request.request.method.parse()?, request.weight)))
-            .collect::<Result<Vec<(Operation, u32)>, String>>()?;
+            .collect::<Result<Vec<(Operation, u32)>, SpecError>>()?;
         let known = keyvalue.known();
         let of_one = if keyvalue.share { known } else { known.div_ceil(connections) };
         let zipf = match keyvalue.keys {

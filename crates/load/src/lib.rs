@@ -106,7 +106,7 @@ mod worker;
 pub use capacity::{probe, threads_of_clients};
 pub use controller::{Controller, LoadTasks};
 pub use detail::{BUCKETS_S, Buckets, Detail, Distributions, buckets};
-pub use error::LoadError;
+pub use error::{LoadError, SpecError};
 pub use gate::Gate;
 pub use merge::{ClientOutput, merge};
 pub use output::Outputs;

@@ -113,7 +113,7 @@ struct Key {
 /// The sums of everything but distributions and rows.
 fn counts(clients: &[ClientOutput]) -> Result<LoadResult, LoadError> {
     let Some((first, others)) = clients.split_first() else {
-        return Err(LoadError::InvalidSpec("no client's output to merge; expected: one at least".to_owned()));
+        return Err(LoadError::InvalidSpec("no client's output to merge; expected: one at least".into()));
     };
     let mut sum = first.result.clone();
     for other in others {

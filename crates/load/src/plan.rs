@@ -126,7 +126,7 @@ impl Plan {
         let mut all_threads = whole.threads;
         if threads > shares.len() as u32 {
             if let Some(part) = spec.part {
-                return Err(LoadError::InvalidSpec(too_few_threads(part, threads, held)));
+                return Err(LoadError::InvalidSpec(too_few_threads(part, threads, held).into()));
             }
             all_threads = threads;
             shares = self::shares(spec, threads, Part { first_thread: 0, threads });

@@ -21,6 +21,7 @@ use weir_model::load::{ErrorKind, LoadProtocol, LoadSpec};
 
 use crate::changes::ChangeWatch;
 use crate::codings::CodingWatch;
+use crate::error::SpecError;
 use crate::generator::Generator;
 use crate::headers::HeaderWatch;
 use crate::messages::MessageWatch;
@@ -68,7 +69,7 @@ pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
     ///
     /// # Errors
     /// The request that cannot be sent, as text for people.
-    fn new(spec: &LoadSpec, instance: Instance) -> Result<Self, String>;
+    fn new(spec: &LoadSpec, instance: Instance) -> Result<Self, SpecError>;
 
     /// The keys of the load were written before it, and that took so long.
     fn preloaded(&mut self, _took: Duration) {}

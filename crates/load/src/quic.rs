@@ -37,22 +37,24 @@ impl Handshakes {
 /// When the load's targets or options of TLS do not do for QUIC.
 pub(crate) fn client(plan: &Plan, seed: u64, seen: &Handshakes) -> Result<Quic, LoadError> {
     let Some(tls) = &plan.tls else {
-        return Err(LoadError::InvalidSpec("HTTP/3 without TLS: there is none; expected: https://".to_owned()));
+        return Err(LoadError::InvalidSpec("HTTP/3 without TLS: there is none; expected: https://".into()));
     };
     if plan.spec.proxy_protocol.is_some() {
         let text = "HTTP/3 with a header of the PROXY protocol, which is one of TCP; expected: one or the other";
-        return Err(LoadError::InvalidSpec(text.to_owned()));
+        return Err(LoadError::InvalidSpec(text.into()));
     }
     let mut targets: Vec<Target> = Vec::new();
     for (planned, name) in plan.targets.iter().zip(&tls.names) {
         let Some(address) = planned.address.tcp() else {
-            return Err(LoadError::InvalidSpec(format!("HTTP/3 to {}: it takes a host and a port", planned.address)));
+            return Err(LoadError::InvalidSpec(
+                format!("HTTP/3 to {}: it takes a host and a port", planned.address).into(),
+            ));
         };
         match targets.iter().find(|target| target.address == address) {
             Some(target) if target.name == *name => {}
             Some(_) => {
                 let text = format!("HTTP/3 to two names at {address}; expected: one for each address");
-                return Err(LoadError::InvalidSpec(text));
+                return Err(LoadError::InvalidSpec(text.into()));
             }
             None => targets.push(Target { address, config: tls.config.for_thread(), name: name.clone() }),
         }
@@ -64,7 +66,7 @@ pub(crate) fn client(plan: &Plan, seed: u64, seen: &Handshakes) -> Result<Quic, 
         times.saturating_record(took);
     });
     Quic::client(ClientOptions { targets, streams: plan.streams, seed, observe })
-        .map_err(|error| LoadError::InvalidSpec(error.to_string()))
+        .map_err(|error| LoadError::InvalidSpec(error.to_string().into()))
 }
 
 /// What QUIC and its sockets have counted.

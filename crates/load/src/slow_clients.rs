@@ -17,6 +17,7 @@ use weir_wire::http1::{Limits, ResponseEvent, ResponseParser, encode};
 
 use crate::clock::{MILLI, SECOND, from_secs};
 use crate::controller::WorkerParts;
+use crate::error::SpecError;
 use crate::plan::Plan;
 use crate::shared::{Message, Shared};
 
@@ -80,7 +81,7 @@ impl SlowTask {
     ///
     /// # Errors
     /// A request that cannot be sent to the load's target.
-    pub(crate) fn new(parts: &WorkerParts) -> Result<SlowTask, String> {
+    pub(crate) fn new(parts: &WorkerParts) -> Result<SlowTask, SpecError> {
         let (plan, shared, messages) = (Arc::clone(&parts.plan), Arc::clone(&parts.shared), parts.messages.clone());
         let groups = plan.spec.slow_clients.iter().map(|spec| Group::new(*spec, &plan)).collect::<Result<_, _>>()?;
         let owners = HashMap::new();
@@ -144,7 +145,7 @@ impl SlowTask {
 }
 
 impl Group {
-    fn new(spec: SlowClientsSpec, plan: &Plan) -> Result<Group, String> {
+    fn new(spec: SlowClientsSpec, plan: &Plan) -> Result<Group, SpecError> {
         let host = [("Host", plan.spec.targets[0].authority.as_str())];
         let mut request = Vec::new();
         let encoded = if spec.writers {

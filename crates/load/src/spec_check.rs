@@ -11,6 +11,7 @@ use weir_model::load::{
 use weir_model::protocol::Protocol;
 use weir_model::suite::LoadKind;
 
+use crate::error::SpecError;
 use crate::keyvalue::COUNT_BITS;
 use crate::schedule;
 
@@ -33,7 +34,7 @@ const MOST_OWNED: u64 = 100_000_000;
 ///
 /// # Errors
 /// The first mistake, as text for people.
-pub(crate) fn check(spec: &LoadSpec) -> Result<(), String> {
+pub(crate) fn check(spec: &LoadSpec) -> Result<(), SpecError> {
     connections(spec)?;
     times(spec)?;
     schedule::check(&spec.kind)?;
@@ -50,11 +51,11 @@ pub(crate) fn check(spec: &LoadSpec) -> Result<(), String> {
 }
 
 /// Returns an error unless the condition holds.
-fn must(so: bool, wrong: impl FnOnce() -> String) -> Result<(), String> {
-    if so { Ok(()) } else { Err(wrong()) }
+fn must(so: bool, wrong: impl FnOnce() -> String) -> Result<(), SpecError> {
+    if so { Ok(()) } else { Err(wrong().into()) }
 }
 
-fn connections(spec: &LoadSpec) -> Result<(), String> {
+fn connections(spec: &LoadSpec) -> Result<(), SpecError> {
     must(spec.connections > 0, || "0 connections; at least 1 is needed".into())?;
     if let Some(most) = spec.max_connections {
         must(spec.kind.is_open(), || {
@@ -78,7 +79,7 @@ fn connections(spec: &LoadSpec) -> Result<(), String> {
 }
 
 /// A part is one of threads that all clients count alike.
-fn part(spec: &LoadSpec) -> Result<(), String> {
+fn part(spec: &LoadSpec) -> Result<(), SpecError> {
     let Some(part) = spec.part else { return Ok(()) };
     must((1..=spec.connections).contains(&spec.threads), || {
         format!(
@@ -95,7 +96,7 @@ fn part(spec: &LoadSpec) -> Result<(), String> {
     })
 }
 
-fn times(spec: &LoadSpec) -> Result<(), String> {
+fn times(spec: &LoadSpec) -> Result<(), SpecError> {
     for (name, value, least) in [
         ("warm-up", spec.warmup_s, 0.0),
         ("duration", spec.duration_s, 0.001),
@@ -109,7 +110,7 @@ fn times(spec: &LoadSpec) -> Result<(), String> {
     Ok(())
 }
 
-fn requests(spec: &LoadSpec) -> Result<(), String> {
+fn requests(spec: &LoadSpec) -> Result<(), SpecError> {
     must(!spec.targets.is_empty(), || "no target; at least 1 is needed".into())?;
     must(!spec.requests.is_empty(), || "no request; at least 1 is needed".into())?;
     for (number, request) in (1..).zip(&spec.requests) {
@@ -130,7 +131,7 @@ fn requests(spec: &LoadSpec) -> Result<(), String> {
     Ok(())
 }
 
-fn streams(spec: &LoadSpec) -> Result<(), String> {
+fn streams(spec: &LoadSpec) -> Result<(), SpecError> {
     let (what, streams) = match spec.protocol {
         LoadProtocol::Http1 { pipeline } | LoadProtocol::Redis { pipeline } | LoadProtocol::Memcached { pipeline } => {
             ("pipelined requests", pipeline)
@@ -148,7 +149,7 @@ fn streams(spec: &LoadSpec) -> Result<(), String> {
 }
 
 /// How many requests a connection carries before it is closed.
-fn lives(spec: &LoadSpec) -> Result<(), String> {
+fn lives(spec: &LoadSpec) -> Result<(), SpecError> {
     must(spec.requests_per_connection != Some(0), || "0 requests a connection; at least 1 is needed".into())?;
     if let Some(age) = spec.recycle_s {
         must((LEAST_AGE_S..=LONGEST_S).contains(&age), || {
@@ -173,7 +174,7 @@ fn lives(spec: &LoadSpec) -> Result<(), String> {
 }
 
 /// Names are of HTTP, and in a header of their own.
-fn names(spec: &LoadSpec) -> Result<(), String> {
+fn names(spec: &LoadSpec) -> Result<(), SpecError> {
     let Some(names) = &spec.request_ids else { return Ok(()) };
     must(!spec.protocol.application().is_keyvalue(), || {
         format!("request IDs are for HTTP; {} has no headers", spec.protocol.application().id())
@@ -183,7 +184,7 @@ fn names(spec: &LoadSpec) -> Result<(), String> {
 }
 
 /// Streams are read as they come, in HTTP, and a response without a body is none.
-fn streams_of_messages(spec: &LoadSpec) -> Result<(), String> {
+fn streams_of_messages(spec: &LoadSpec) -> Result<(), SpecError> {
     must(spec.cancel_each != Some(0), || "one stream in 0 to cancel; expected: 1 or more".into())?;
     must(spec.cancel_each.is_none() || spec.stream.is_some_and(|stream| stream.kind.in_responses()), || {
         "streams to cancel, and responses are none; expected: a kind of stream, such as sse".into()
@@ -220,7 +221,7 @@ fn streams_of_messages(spec: &LoadSpec) -> Result<(), String> {
 }
 
 /// Codings are of HTTP, and asked for once.
-fn coding(spec: &LoadSpec) -> Result<(), String> {
+fn coding(spec: &LoadSpec) -> Result<(), SpecError> {
     let Some(coding) = spec.accept_encoding else { return Ok(()) };
     must(!spec.protocol.application().is_keyvalue(), || {
         format!("answers in {} are for HTTP; {} has no headers", coding.as_str(), spec.protocol.application().id())
@@ -232,7 +233,7 @@ fn coding(spec: &LoadSpec) -> Result<(), String> {
 }
 
 /// Keys and values are asked for in their protocols, and they fit the connections.
-fn keys_and_values(spec: &LoadSpec) -> Result<(), String> {
+fn keys_and_values(spec: &LoadSpec) -> Result<(), SpecError> {
     let application = spec.protocol.application();
     let Some(keyvalue) = &spec.keyvalue else {
         return must(!application.is_keyvalue(), || {
@@ -265,7 +266,7 @@ fn keys_and_values(spec: &LoadSpec) -> Result<(), String> {
     })
 }
 
-fn thinking(spec: &LoadSpec) -> Result<(), String> {
+fn thinking(spec: &LoadSpec) -> Result<(), SpecError> {
     let Some(think) = spec.think else {
         return Ok(());
     };
@@ -281,7 +282,7 @@ fn thinking(spec: &LoadSpec) -> Result<(), String> {
     must(right, || format!("think times of {think}; expected: 0 to {LONGEST_S} s"))
 }
 
-fn bursts(spec: &LoadSpec) -> Result<(), String> {
+fn bursts(spec: &LoadSpec) -> Result<(), SpecError> {
     let Some(Bursts { on_s, off_s }) = spec.bursts else { return Ok(()) };
     must(matches!(spec.kind, LoadKind::Closed | LoadKind::Open { rate: OfferedRate::Constant(_), .. }), || {
         "bursts are for closed loads and for those of one rate".into()
@@ -291,18 +292,18 @@ fn bursts(spec: &LoadSpec) -> Result<(), String> {
     })
 }
 
-fn sources(spec: &LoadSpec) -> Result<(), String> {
+fn sources(spec: &LoadSpec) -> Result<(), SpecError> {
     for source in &spec.sources {
         for target in &spec.targets {
             match &target.address {
                 Endpoint::Unix(_) => {
-                    return Err(format!("{} is a unix socket, which has no source addresses", target.address));
+                    return Err(format!("{} is a unix socket, which has no source addresses", target.address).into());
                 }
                 Endpoint::Tcp(address) if family(address.ip()) != family(*source) => {
                     return Err(format!(
                         "{address} cannot be reached from {source}; expected: an {} source address",
                         family(address.ip())
-                    ));
+                    ).into());
                 }
                 Endpoint::Tcp(_) => {}
             }

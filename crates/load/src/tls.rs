@@ -8,6 +8,7 @@ use std::path::Path;
 use weir_model::load::{LoadSpec, Target, TlsResult, TlsSpec, TlsVersion};
 use weir_wire::tls::{ClientConfig, ClientOptions, Identity, KeyKind, Negotiated, ServerName, Version};
 
+use crate::error::SpecError;
 use crate::protocol::Alpn;
 
 /// The TLS configuration that all sessions of a load share.
@@ -24,20 +25,20 @@ impl TlsPlan {
     ///
     /// # Errors
     /// The file or option that cannot be used, as text for people.
-    pub(crate) fn new(spec: &LoadSpec) -> Result<Option<TlsPlan>, String> {
+    pub(crate) fn new(spec: &LoadSpec) -> Result<Option<TlsPlan>, SpecError> {
         let Some(tls) = &spec.tls else {
             return Ok(None);
         };
         let alpn = Alpn::of(spec.protocol);
         let options = options(tls, alpn)?;
         let config = ClientConfig::new(&options).map_err(|error| format!("TLS: {error}"))?;
-        let names: Result<_, String> = spec.targets.iter().map(|target| name(tls, target)).collect();
+        let names: Result<_, SpecError> = spec.targets.iter().map(|target| name(tls, target)).collect();
         Ok(Some(TlsPlan { config, alpn, names: names? }))
     }
 }
 
-fn options(tls: &TlsSpec, alpn: Alpn) -> Result<ClientOptions, String> {
-    let identity = |(chain, key): &(_, _)| Ok::<_, String>(Identity { chain: read(chain)?, key: read(key)? });
+fn options(tls: &TlsSpec, alpn: Alpn) -> Result<ClientOptions, SpecError> {
+    let identity = |(chain, key): &(_, _)| Ok::<_, SpecError>(Identity { chain: read(chain)?, key: read(key)? });
     Ok(ClientOptions {
         versions: (version(tls.versions.0), version(tls.versions.1)),
         suites: tls.suites.clone(),
@@ -56,15 +57,16 @@ fn version(version: TlsVersion) -> Version {
     }
 }
 
-fn read(path: impl AsRef<Path>) -> Result<Vec<u8>, String> {
+fn read(path: impl AsRef<Path>) -> Result<Vec<u8>, SpecError> {
     let path = path.as_ref();
-    fs::read(path).map_err(|error| format!("TLS: {}: {error}", path.display()))
+    fs::read(path).map_err(|error| format!("TLS: {}: {error}", path.display()).into())
 }
 
 /// The name given, or the host of the target's authority.
-fn name(tls: &TlsSpec, target: &Target) -> Result<ServerName, String> {
+fn name(tls: &TlsSpec, target: &Target) -> Result<ServerName, SpecError> {
     let host = tls.server_name.as_deref().unwrap_or_else(|| host_of(&target.authority));
-    ServerName::new(host).map_err(|error| format!("TLS: {host:?}: {error}; give the name that is to be asked for"))
+    ServerName::new(host)
+        .map_err(|error| format!("TLS: {host:?}: {error}; give the name that is to be asked for").into())
 }
 
 /// An authority less its port.

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use weir_load::{Gate, LoadError, Outputs, Progress, StopFlag};
+use weir_load::{Gate, LoadError, Outputs, Progress, SpecError, StopFlag};
 use weir_model::Condition;
 use weir_model::load::{
     LoadResult, LoadSpec, Probe, ProbeKind, RequestIds, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions,
@@ -169,7 +169,7 @@ impl<'a> Search<'a> {
         if spec.part.is_some() {
             let why =
                 "a search by one of several clients, which do not know each other's results; expected: one client";
-            return Err(LoadError::InvalidSpec(why.to_owned()));
+            return Err(LoadError::InvalidSpec(why.into()));
         }
         Ok(Search {
             spec,
@@ -311,8 +311,8 @@ fn limit(probes: &[Probe], rate: f64) -> SearchLimit {
     if 2 * limited > failed().count() { SearchLimit::Client } else { SearchLimit::Target }
 }
 
-fn check(conditions: &[Condition], options: &SearchOptions) -> Result<(), String> {
-    let must = |so: bool, wrong: String| if so { Ok(()) } else { Err(wrong) };
+fn check(conditions: &[Condition], options: &SearchOptions) -> Result<(), SpecError> {
+    let must = |so: bool, wrong: String| if so { Ok(()) } else { Err(SpecError::from(wrong)) };
     let SearchOptions { tolerance, budget_s, ceiling, guess } = options;
     must(!conditions.is_empty(), "a search needs conditions, such as p99<5ms".to_owned())?;
     must(

@@ -10,6 +10,7 @@ use weir_wire::request_id::RequestId;
 
 use super::http_template::{BODY_IN_PLACE, HttpTemplate, header, headers_but, value_without_id};
 use super::{Encoded, Event, Instance, Protocol, Refusal, Responses, leak};
+use crate::error::SpecError;
 use crate::generator::Generator;
 
 /// See the module.
@@ -72,7 +73,7 @@ impl Protocol for Http1 {
     type Session = Session;
     type Error = ParseError;
 
-    fn new(spec: &LoadSpec, _: Instance) -> Result<Http1, String> {
+    fn new(spec: &LoadSpec, _: Instance) -> Result<Http1, SpecError> {
         let requests = spec.requests.iter().map(|request| Request::new(spec, request)).collect::<Result<_, _>>()?;
         Ok(Http1 { requests, pipelined: spec.protocol.streams() > 1 })
     }
@@ -185,7 +186,7 @@ fn length(framing: Framing) -> Option<u64> {
 }
 
 impl Request {
-    fn new(spec: &LoadSpec, request: &RequestSpec) -> Result<Request, String> {
+    fn new(spec: &LoadSpec, request: &RequestSpec) -> Result<Request, SpecError> {
         let mut all: Vec<(&str, &str)> = Vec::new();
         if header(request, "host").is_none() {
             all.push(("Host", &spec.targets[request.target as usize].authority));

@@ -13,6 +13,7 @@ use weir_wire::request_id::RequestId;
 
 use super::http_template::{HttpTemplate, Parts, header, headers_but, value_without_id};
 use super::{Encoded, Event, Instance, Protocol, Refusal, Responses, leak};
+use crate::error::{SpecError, Violation};
 use crate::generator::Generator;
 
 /// Headers with fields that a request may have: a worker lists them without asking for memory.
@@ -45,9 +46,9 @@ type Prepare<H> = fn(&http2::Request<'_>, http2::Template<'_>) -> Result<H, http
 impl Protocol for Http2 {
     const NEGOTIATING: &'static str = "before its SETTINGS of HTTP/2 came";
     type Session = Option<Box<Client>>;
-    type Error = String;
+    type Error = Violation;
 
-    fn new(spec: &LoadSpec, _: Instance) -> Result<Http2, String> {
+    fn new(spec: &LoadSpec, _: Instance) -> Result<Http2, SpecError> {
         let LoadProtocol::Http2 { streams: max_streams } = spec.protocol else {
             return Err("not a load of HTTP/2".into());
         };
@@ -107,12 +108,12 @@ impl Protocol for Http2 {
         input: &mut &[u8],
         responses: &mut Responses<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<Option<Event>, String> {
+    ) -> Result<Option<Event>, Violation> {
         let Some(client) = session else { return Ok(None) };
         let event = match client.next(input, out) {
             Ok(Some(event)) => event,
             Ok(None) => return Ok(None),
-            Err(error) => return Err(format!("not HTTP/2: {error}")),
+            Err(error) => return Err(format!("not HTTP/2: {error}").into()),
         };
         Ok(Some(match event {
             ClientEvent::Data { tag, bytes } => {
@@ -225,7 +226,7 @@ pub(super) fn failed(responses: &mut Responses<'_>, stream: u32, kind: ErrorKind
 
 impl<H> Request<H> {
     /// The requests of a load, made ready.
-    pub(super) fn all(spec: &LoadSpec, prepare: Prepare<H>) -> Result<Arc<[Request<H>]>, String> {
+    pub(super) fn all(spec: &LoadSpec, prepare: Prepare<H>) -> Result<Arc<[Request<H>]>, SpecError> {
         spec.requests.iter().map(|request| Request::new(spec, request, prepare)).collect()
     }
 
@@ -250,7 +251,7 @@ impl<H> Request<H> {
         }
     }
 
-    fn new(spec: &LoadSpec, request: &RequestSpec, prepare: Prepare<H>) -> Result<Request<H>, String> {
+    fn new(spec: &LoadSpec, request: &RequestSpec, prepare: Prepare<H>) -> Result<Request<H>, SpecError> {
         let authority = header(request, "host").unwrap_or(&spec.targets[request.target as usize].authority);
         let mut all = headers_but(request, "host");
         if let Some(coding) = spec.accept_encoding {
@@ -281,7 +282,7 @@ impl<H> Request<H> {
         let template = HttpTemplate::of(&request.request, &with_host, spec.request_ids.as_ref(), spec.feed.as_ref())?;
         let changing: Vec<usize> = (0..given).filter(|index| !is_text(all[*index].1)).collect();
         if changing.len() >= MAX_CHANGING {
-            return Err(format!("{} headers with fields; expected: at most {}", changing.len(), MAX_CHANGING - 1));
+            return Err(format!("{} headers with fields; expected: at most {}", changing.len(), MAX_CHANGING - 1).into());
         }
         // What stands where the fields are does not matter, but has to be sendable.
         let constant: Vec<(&str, &str)> =

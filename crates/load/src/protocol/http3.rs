@@ -10,6 +10,7 @@ use weir_wire::request_id::RequestId;
 
 use super::http2::{Request, SAMPLED, failed, keeps_headers, on_head, refusal};
 use super::{Encoded, Event, Instance, Protocol, Refusal, Responses};
+use crate::error::{SpecError, Violation};
 use crate::generator::Generator;
 
 /// The stream of a client's control stream: the first that it opens in one direction.
@@ -40,9 +41,9 @@ impl Protocol for Http3 {
     const QUIC: bool = true;
     const NEGOTIATING: &'static str = "before it allowed a request of HTTP/3";
     type Session = Option<Box<Session>>;
-    type Error = String;
+    type Error = Violation;
 
-    fn new(spec: &LoadSpec, _: Instance) -> Result<Http3, String> {
+    fn new(spec: &LoadSpec, _: Instance) -> Result<Http3, SpecError> {
         let LoadProtocol::Http3 { streams } = spec.protocol else {
             return Err("not a load of HTTP/3".into());
         };
@@ -91,7 +92,7 @@ impl Protocol for Http3 {
         input: &mut &[u8],
         responses: &mut Responses<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<Option<Event>, String> {
+    ) -> Result<Option<Event>, Violation> {
         let Some(session) = session else { return Ok(None) };
         let Session { client, under_way, .. } = &mut **session;
         loop {
@@ -111,7 +112,7 @@ impl Protocol for Http3 {
             }
             // The driver never cuts a frame.
             let Some((header, rest)) = input.split_first_chunk::<HEADER>() else { return Ok(None) };
-            let Some(header) = Header::of(header) else { return Err("not the frames of a driver".to_owned()) };
+            let Some(header) = Header::of(header) else { return Err("not the frames of a driver".into()) };
             *input = rest;
             match header.kind {
                 Kind::Stream | Kind::StreamFin => {

@@ -11,6 +11,7 @@ use weir_wire::http1::{self, encode};
 use weir_wire::request_id::{REQUEST_ID_LENGTH, RequestId, ResponseKey};
 
 use super::leak;
+use crate::error::SpecError;
 use crate::generator::Fields;
 
 /// Bodies from this size are sent from where they lie; smaller ones are cheaper to copy behind the head.
@@ -70,14 +71,14 @@ impl HttpTemplate {
         headers: &[(&str, &str)],
         named: Option<&RequestIds>,
         feed: Option<&Feed>,
-    ) -> Result<HttpTemplate, String> {
+    ) -> Result<HttpTemplate, SpecError> {
         let parse =
             |what: &str, text: &[u8]| Template::parse_with(text, feed).map_err(|error| format!("{what}: {error}"));
         let path = parse("the path", request.path.as_bytes())?;
         let headers: Vec<(String, Template)> = headers
             .iter()
             .map(|(name, value)| Ok(((*name).to_owned(), parse(&format!("the header {name}"), value.as_bytes())?)))
-            .collect::<Result<_, String>>()?;
+            .collect::<Result<_, SpecError>>()?;
         let body = parse("the body", &request.body)?;
         check(&request.method, &path, &headers)?;
 
@@ -332,7 +333,7 @@ fn head(method: &str, path: &Template, headers: &[(String, Template)]) -> Templa
 
 /// Lets the encoder check every text of every field. All other fields render to letters and digits, and one of those
 /// stands for all.
-fn check(method: &str, path: &Template, headers: &[(String, Template)]) -> Result<(), String> {
+fn check(method: &str, path: &Template, headers: &[(String, Template)]) -> Result<(), SpecError> {
     let try_out = |path: &[u8], changed: Option<(usize, &[u8])>| {
         let text =
             |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| "a header's value is not UTF-8".to_owned());
@@ -350,7 +351,7 @@ fn check(method: &str, path: &Template, headers: &[(String, Template)]) -> Resul
     };
     // The start of the path must not depend on a field that may be empty.
     if !path.begins_with_text() {
-        return Err("the request cannot be sent: its path begins with a field; expected: /".to_owned());
+        return Err("the request cannot be sent: its path begins with a field; expected: /".into());
     }
     let paths = path.samples();
     for path in &paths {
@@ -393,7 +394,7 @@ mod tests {
             request: &Request,
             headers: &[(&str, &str)],
             named: Option<&RequestIds>,
-        ) -> Result<HttpTemplate, String> {
+        ) -> Result<HttpTemplate, SpecError> {
             HttpTemplate::of(request, headers, named, None)
         }
     }

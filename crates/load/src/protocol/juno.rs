@@ -11,6 +11,7 @@ use weir_wire::juno::{Message, MessageFrame, Meta, Opcode, Payload, Status};
 
 use super::Instance;
 use super::keyvalue::{Dialect, Failure, InFlightQueue, Request, Response, Sent};
+use crate::error::Violation;
 use crate::keyvalue::keys::Outcome;
 use crate::keyvalue::{Requests, Rules, digits, scramble, value};
 
@@ -64,10 +65,10 @@ impl Dialect for Juno {
         1
     }
 
-    fn check_greeting(_: u32, (_, response): &Self::Reply<'_>, _: &[u8]) -> Result<(), String> {
+    fn check_greeting(_: u32, (_, response): &Self::Reply<'_>, _: &[u8]) -> Result<(), Violation> {
         match response.opcode {
             Opcode::NOP => Ok(()),
-            _ => Err("the server did not answer a Nop by a Nop".to_owned()),
+            _ => Err("the server did not answer a Nop by a Nop".into()),
         }
     }
 
@@ -93,7 +94,7 @@ impl Dialect for Juno {
     }
 
     #[inline]
-    fn parse(message: &[u8]) -> Result<Self::Reply<'_>, String> {
+    fn parse(message: &[u8]) -> Result<Self::Reply<'_>, Violation> {
         let response = Message::parse(message).map_err(|error| error.to_string())?;
         let status = response.status.ok_or("a request, where only responses are due")?;
         Ok((status, response))
@@ -104,16 +105,16 @@ impl Dialect for Juno {
         (_, response): &Self::Reply<'_>,
         in_flight: &InFlightQueue<Juno>,
         sent: u64,
-    ) -> Result<Option<usize>, String> {
+    ) -> Result<Option<usize>, Violation> {
         if u64::from(response.opaque) > sent {
-            return Err("a response to no request".to_owned());
+            return Err("a response to no request".into());
         }
         // It may match none: the request was given up, or had its response before.
         Ok(in_flight.iter().position(|sent| sent.note == response.opaque))
     }
 
     #[inline]
-    fn interpret(&self, sent: &mut Sent<u32>, (status, response): &Self::Reply<'_>) -> Result<Response, String> {
+    fn interpret(&self, sent: &mut Sent<u32>, (status, response): &Self::Reply<'_>) -> Result<Response, Violation> {
         let (key, status, data) = (&sent.key, *status, response.payload.data);
         let refused = |kind| Ok(Response::refused(u16::from(status.0), kind, status.text().to_owned()));
         let outcome = match (key.operation, status) {

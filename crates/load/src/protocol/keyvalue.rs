@@ -13,6 +13,7 @@ use weir_wire::messages::{Frame, Messages};
 use weir_wire::request_id::RequestId;
 
 use super::{Encoded, Event, Instance, Protocol, Refusal, Responses};
+use crate::error::{SpecError, Violation};
 use crate::generator::Generator;
 use crate::keyvalue::keys::{InFlight, Outcome};
 use crate::keyvalue::value::Values;
@@ -54,7 +55,7 @@ pub(crate) trait Dialect: Clone + Send + fmt::Debug + 'static {
     ///
     /// # Errors
     /// It is another one than such a server sends.
-    fn check_greeting(left: u32, reply: &Self::Reply<'_>, message: &[u8]) -> Result<(), String>;
+    fn check_greeting(left: u32, reply: &Self::Reply<'_>, message: &[u8]) -> Result<(), Violation>;
 
     /// Encodes a request. `None`: it cannot be sent.
     fn encode(&self, request: Request<'_>, out: &mut Vec<u8>) -> Option<Self::Note>;
@@ -66,14 +67,14 @@ pub(crate) trait Dialect: Clone + Send + fmt::Debug + 'static {
 
     /// # Errors
     /// The message is not of the protocol, or no reply.
-    fn parse(message: &[u8]) -> Result<Self::Reply<'_>, String>;
+    fn parse(message: &[u8]) -> Result<Self::Reply<'_>, Violation>;
 
     /// Which request in flight a reply is for, as its place among them; `None`: for none, and it is ignored. `sent`: how many
     /// requests the connection has had.
     ///
     /// # Errors
     /// It is for a request that was never sent.
-    fn find(_reply: &Self::Reply<'_>, _in_flight: &InFlightQueue<Self>, _sent: u64) -> Result<Option<usize>, String> {
+    fn find(_reply: &Self::Reply<'_>, _in_flight: &InFlightQueue<Self>, _sent: u64) -> Result<Option<usize>, Violation> {
         Ok(Some(0))
     }
 
@@ -81,7 +82,7 @@ pub(crate) trait Dialect: Clone + Send + fmt::Debug + 'static {
     ///
     /// # Errors
     /// It is no reply to such a request.
-    fn interpret(&self, sent: &mut Sent<Self::Note>, reply: &Self::Reply<'_>) -> Result<Response, String>;
+    fn interpret(&self, sent: &mut Sent<Self::Note>, reply: &Self::Reply<'_>) -> Result<Response, Violation>;
 }
 
 /// The requests of one connection in flight, in the order of sending.
@@ -194,9 +195,9 @@ impl<D: Dialect> KeyValue<D> {
 impl<D: Dialect> Protocol for KeyValue<D> {
     const NEGOTIATING: &'static str = D::NEGOTIATING;
     type Session = Option<Box<Session<D>>>;
-    type Error = String;
+    type Error = Violation;
 
-    fn new(spec: &LoadSpec, instance: Instance) -> Result<KeyValue<D>, String> {
+    fn new(spec: &LoadSpec, instance: Instance) -> Result<KeyValue<D>, SpecError> {
         let requests = Requests::new(spec, D::RULES, instance)?;
         Ok(KeyValue { dialect: D::new(spec, &requests, instance), streams: spec.protocol.streams(), requests })
     }
@@ -267,7 +268,7 @@ impl<D: Dialect> Protocol for KeyValue<D> {
         input: &mut &[u8],
         responses: &mut Responses<'_>,
         _out: &mut Vec<u8>,
-    ) -> Result<Option<Event>, String> {
+    ) -> Result<Option<Event>, Violation> {
         let Some(session) = session else { return Ok(None) };
         let Session { reader, state, in_flight, greetings, sent: requests, .. } = &mut **session;
         loop {

@@ -10,6 +10,7 @@ use weir_wire::memcached::{Command, Reply, ReplyFrame, Store, Words};
 
 use super::Instance;
 use super::keyvalue::{Dialect, Request, Response, Sent};
+use crate::error::Violation;
 use crate::keyvalue::keys::{InFlight, Outcome};
 use crate::keyvalue::{Requests, Rules, digits, value};
 
@@ -56,11 +57,11 @@ impl Dialect for Memcached {
         1
     }
 
-    fn check_greeting(_: u32, reply: &Reply<'_>, message: &[u8]) -> Result<(), String> {
+    fn check_greeting(_: u32, reply: &Reply<'_>, message: &[u8]) -> Result<(), Violation> {
         let said = || String::from_utf8_lossy(message).trim_end().to_owned();
         match reply {
             Reply::Version(_) => Ok(()),
-            _ => Err(format!("the server did not tell its version, but said: {}", said())),
+            _ => Err(format!("the server did not tell its version, but said: {}", said()).into()),
         }
     }
 
@@ -81,12 +82,12 @@ impl Dialect for Memcached {
     }
 
     #[inline]
-    fn parse(message: &[u8]) -> Result<Reply<'_>, String> {
-        Reply::parse(message).map_err(|error| error.to_string())
+    fn parse(message: &[u8]) -> Result<Reply<'_>, Violation> {
+        Reply::parse(message).map_err(|error| error.to_string().into())
     }
 
     #[inline]
-    fn interpret(&self, sent: &mut Sent<Self::Note>, reply: &Reply<'_>) -> Result<Response, String> {
+    fn interpret(&self, sent: &mut Sent<Self::Note>, reply: &Reply<'_>) -> Result<Response, Violation> {
         let InFlight { operation, number, .. } = sent.key;
         let (status, outcome) = match (operation, reply) {
             (Operation::Get, Reply::Value { key, data, .. }) if sent.note.is_none() => {
@@ -105,7 +106,7 @@ impl Dialect for Memcached {
             (_, Reply::Error | Reply::ClientError(_) | Reply::ServerError(_)) if sent.note.is_none() => {
                 return Ok(refusal(reply));
             }
-            _ => return Err(format!("{} was answered by what is no response to it", operation.as_str())),
+            _ => return Err(format!("{} was answered by what is no response to it", operation.as_str()).into()),
         };
         Ok(Response::done(status, sent.note.map_or(0, |(_, length)| length), outcome))
     }

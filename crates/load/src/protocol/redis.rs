@@ -13,6 +13,7 @@ use weir_wire::redis::{ReplyFrame, Value, encode};
 
 use super::Instance;
 use super::keyvalue::{Dialect, Failure, InFlightQueue, Request, Response, Sent};
+use crate::error::Violation;
 use crate::keyvalue::keys::{InFlight, Outcome};
 use crate::keyvalue::{Requests, Rules, digits, value};
 
@@ -140,13 +141,13 @@ impl Dialect for Redis {
     }
 
     /// Two replies are left for AUTH, one for PING.
-    fn check_greeting(left: u32, reply: &Value<'_>, _: &[u8]) -> Result<(), String> {
+    fn check_greeting(left: u32, reply: &Value<'_>, _: &[u8]) -> Result<(), Violation> {
         let asked = if left > 1 { "AUTH" } else { "PING" };
         match reply {
             Value::Simple(b"OK") if left > 1 => Ok(()),
             Value::Simple(b"PONG") if left == 1 => Ok(()),
-            Value::Error(text) => Err(format!("the server answered {asked} by: {}", String::from_utf8_lossy(text))),
-            _ => Err(format!("the server did not answer {asked} as Redis does")),
+            Value::Error(text) => Err(format!("the server answered {asked} by: {}", String::from_utf8_lossy(text)).into()),
+            _ => Err(format!("the server did not answer {asked} as Redis does").into()),
         }
     }
 
@@ -173,17 +174,17 @@ impl Dialect for Redis {
     }
 
     #[inline]
-    fn parse(message: &[u8]) -> Result<Value<'_>, String> {
-        Value::parse(message).map_err(|error| error.to_string())
+    fn parse(message: &[u8]) -> Result<Value<'_>, Violation> {
+        Value::parse(message).map_err(|error| error.to_string().into())
     }
 
     #[inline]
-    fn find(reply: &Value<'_>, _: &InFlightQueue<Redis>, _: u64) -> Result<Option<usize>, String> {
+    fn find(reply: &Value<'_>, _: &InFlightQueue<Redis>, _: u64) -> Result<Option<usize>, Violation> {
         Ok((!matches!(reply, Value::Push(_))).then_some(0))
     }
 
     #[inline]
-    fn interpret(&self, sent: &mut Sent<()>, reply: &Value<'_>) -> Result<Response, String> {
+    fn interpret(&self, sent: &mut Sent<()>, reply: &Value<'_>) -> Result<Response, Violation> {
         if sent.is_unconfirmed() {
             let failure = match reply {
                 Value::Integer(have) if *have >= self.replicas => None,
@@ -192,7 +193,7 @@ impl Dialect for Redis {
                     let reason = Some(String::from_utf8_lossy(text).into_owned());
                     Some(Failure { kind: error_kind(text), reason })
                 }
-                _ => return Err(format!("WAIT was answered by {}", words(reply))),
+                _ => return Err(format!("WAIT was answered by {}", words(reply)).into()),
             };
             return Ok(Response::Confirmation(failure));
         }
@@ -212,7 +213,7 @@ impl Dialect for Redis {
             (_, Value::Error(text)) => {
                 Response::refused(2, error_kind(text), String::from_utf8_lossy(text).into_owned())
             }
-            _ => return Err(format!("{} was answered by {}", operation.as_str(), words(reply))),
+            _ => return Err(format!("{} was answered by {}", operation.as_str(), words(reply)).into()),
         })
     }
 }

@@ -17,6 +17,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::http_template::{header, headers_but};
 use super::{Encoded, Event, Instance, Protocol, Refusal, Responses};
+use crate::error::{SpecError, Violation};
 use crate::generator::Generator;
 
 /// The status of a connection that was upgraded, and so of its messages.
@@ -80,7 +81,7 @@ impl Socket {
         id: u64,
         data: &[u8],
         responses: &mut Responses<'_>,
-    ) -> Result<Event, String> {
+    ) -> Result<Event, Violation> {
         // One that is altered came in the place of the oldest, most likely.
         let oldest = order.iter().position(|sent| !sent.passed).or((!order.is_empty()).then_some(0));
         let (place, wrong) = match stamp::read(data) {
@@ -95,7 +96,7 @@ impl Socket {
             Message::Altered | Message::Unstamped => (oldest, Some("a message was altered")),
         };
         let Some(Sent { stream, .. }) = place.and_then(|place| order.remove(place)) else {
-            return Err("a message that came twice, or that nobody sent".to_owned());
+            return Err("a message that came twice, or that nobody sent".into());
         };
         let mut response = responses.of(stream);
         response.whole(SWITCHING_PROTOCOLS, data.len() as u64);
@@ -116,14 +117,14 @@ fn next_mask(id: u64, masks: &mut u64) -> Option<[u8; 4]> {
 impl Protocol for WebSocket {
     const NEGOTIATING: &'static str = "before its upgrade to WebSocket";
     type Session = Option<Box<Socket>>;
-    type Error = String;
+    type Error = Violation;
 
-    fn new(spec: &LoadSpec, instance: Instance) -> Result<WebSocket, String> {
+    fn new(spec: &LoadSpec, instance: Instance) -> Result<WebSocket, SpecError> {
         let of_target = |target: usize| spec.requests.iter().find(|request| request.target as usize == target);
         let upgrades = (0..spec.targets.len())
             .filter_map(of_target)
             .map(|request| Ok((upgrade(spec, request)?, request.request.body.len().max(LEAST_SIZE))));
-        let upgrades = upgrades.collect::<Result<_, String>>()?;
+        let upgrades = upgrades.collect::<Result<_, SpecError>>()?;
         Ok(WebSocket { upgrades, single_use: spec.is_single_use(), nonce: instance.nonce })
     }
 
@@ -180,7 +181,7 @@ impl Protocol for WebSocket {
         input: &mut &[u8],
         responses: &mut Responses<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<Option<Event>, String> {
+    ) -> Result<Option<Event>, Violation> {
         let Some(socket) = session else { return Ok(None) };
         if let Some(head) = &mut socket.head {
             if input.is_empty() || !websocket::take_response(head, input, &socket.key).map_err(|e| e.to_string())? {
@@ -245,7 +246,7 @@ impl Protocol for WebSocket {
 }
 
 /// An upgrade, up to its key.
-fn upgrade(spec: &LoadSpec, request: &RequestSpec) -> Result<Vec<u8>, String> {
+fn upgrade(spec: &LoadSpec, request: &RequestSpec) -> Result<Vec<u8>, SpecError> {
     let host = header(request, "host").unwrap_or(&spec.targets[request.target as usize].authority);
     let mut all = vec![("Host", host), ("Connection", "Upgrade"), ("Upgrade", "websocket")];
     all.push(("Sec-WebSocket-Version", websocket::VERSION));

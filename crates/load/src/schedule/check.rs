@@ -4,6 +4,8 @@ use weir_model::load::OfferedRate;
 use weir_model::suite::{Arrivals, LoadKind};
 use weir_model::text::{counted, full_rate};
 
+use crate::error::SpecError;
+
 /// A rate above this is taken for a typing error.
 const HIGHEST: f64 = 1e9;
 
@@ -14,7 +16,7 @@ const MOST_DRAWN: f64 = 4e6;
 ///
 /// # Errors
 /// The highest rate and what would be right, as text for people.
-pub(crate) fn check_arrivals(kind: &LoadKind<OfferedRate>, threads: u32) -> Result<(), String> {
+pub(crate) fn check_arrivals(kind: &LoadKind<OfferedRate>, threads: u32) -> Result<(), SpecError> {
     let LoadKind::Open { rate, arrivals: Arrivals::Poisson } = kind else { return Ok(()) };
     let highest = match rate {
         OfferedRate::Constant(rate) => *rate,
@@ -31,14 +33,14 @@ pub(crate) fn check_arrivals(kind: &LoadKind<OfferedRate>, threads: u32) -> Resu
         full_rate(highest),
         counted(threads.into(), "thread"),
         full_rate(MOST_DRAWN)
-    ))
+    ).into())
 }
 
 /// Checks the numbers of a load.
 ///
 /// # Errors
 /// The first mistake and what would be right, as text for people.
-pub(crate) fn check(kind: &LoadKind<OfferedRate>) -> Result<(), String> {
+pub(crate) fn check(kind: &LoadKind<OfferedRate>) -> Result<(), SpecError> {
     match kind {
         LoadKind::Closed => Ok(()),
         LoadKind::Count { requests: 0 } => Err("0 requests; at least 1 is needed".into()),
@@ -48,10 +50,10 @@ pub(crate) fn check(kind: &LoadKind<OfferedRate>) -> Result<(), String> {
     }
 }
 
-fn offered(rate: &OfferedRate) -> Result<(), String> {
+fn offered(rate: &OfferedRate) -> Result<(), SpecError> {
     match rate {
         OfferedRate::Constant(rate) if *rate > 0.0 && *rate <= HIGHEST => Ok(()),
-        OfferedRate::Constant(rate) => Err(format!("rate of {rate} requests/s; expected: above 0 and at most 1e9")),
+        OfferedRate::Constant(rate) => Err(format!("rate of {rate} requests/s; expected: above 0 and at most 1e9").into()),
         OfferedRate::Ramp { from, to } => {
             rate_or_pause("the ramp's first rate", *from)?;
             rate_or_pause("the ramp's last rate", *to)?;
@@ -62,7 +64,7 @@ fn offered(rate: &OfferedRate) -> Result<(), String> {
                 let number = index + 1;
                 rate_or_pause(&format!("step {number}'s rate"), step.rate)?;
                 if !(step.for_s > 0.0 && step.for_s.is_finite()) {
-                    return Err(format!("step {number} of {} s; expected: more than 0 s", step.for_s));
+                    return Err(format!("step {number} of {} s; expected: more than 0 s", step.for_s).into());
                 }
             }
             some_rate("the steps send", steps.iter().fold(0.0, |highest, step| step.rate.max(highest)))
@@ -72,27 +74,27 @@ fn offered(rate: &OfferedRate) -> Result<(), String> {
     }
 }
 
-fn rate_or_pause(what: &str, rate: f64) -> Result<(), String> {
+fn rate_or_pause(what: &str, rate: f64) -> Result<(), SpecError> {
     if (0.0..=HIGHEST).contains(&rate) {
         return Ok(());
     }
-    Err(format!("{what} is {rate} requests/s; expected: 0 (a pause) to 1e9"))
+    Err(format!("{what} is {rate} requests/s; expected: 0 (a pause) to 1e9").into())
 }
 
-fn some_rate(what: &str, highest: f64) -> Result<(), String> {
-    if highest > 0.0 { Ok(()) } else { Err(format!("{what} nothing; a rate above 0 is needed")) }
+fn some_rate(what: &str, highest: f64) -> Result<(), SpecError> {
+    if highest > 0.0 { Ok(()) } else { Err(format!("{what} nothing; a rate above 0 is needed").into()) }
 }
 
-fn replay(mut due_s: impl Iterator<Item = f64>) -> Result<(), String> {
+fn replay(mut due_s: impl Iterator<Item = f64>) -> Result<(), SpecError> {
     let usable = |due: f64| match due.is_finite() && due >= 0.0 {
         true => Ok(due),
-        false => Err(format!("a replay with a request due at {due} s; expected: 0 s or later")),
+        false => Err(format!("a replay with a request due at {due} s; expected: 0 s or later").into()),
     };
     let mut before = usable(due_s.next().ok_or("a replay of no times; at least 1 is needed")?)?;
     for due in due_s {
         let due = usable(due)?;
         if before > due {
-            return Err(format!("a replay whose times go back, from {before} s to {due} s; expected: ascending times"));
+            return Err(format!("a replay whose times go back, from {before} s to {due} s; expected: ascending times").into());
         }
         before = due;
     }
@@ -130,11 +132,11 @@ mod tests {
             (replay(&[0.5, 1.0, 0.7]), "from 1 s to 0.7 s"),
         ] {
             let error = check(&kind).unwrap_err();
-            assert!(error.contains(text), "{kind:?}: {error}");
+            assert!(error.to_string().contains(text), "{kind:?}: {error}");
         }
         let poisson = LoadKind::open(9e6, Poisson);
         let error = check_arrivals(&poisson, 2).unwrap_err();
-        assert!(error.starts_with("9,000,000/s with Poisson arrivals cannot be offered by 2 threads"), "{error}");
+        assert!(error.to_string().starts_with("9,000,000/s with Poisson arrivals cannot be offered by 2 threads"), "{error}");
         assert_eq!((check_arrivals(&poisson, 3), check_arrivals(&LoadKind::open(1e9, Constant), 1)), (Ok(()), Ok(())));
         for right in [
             ramp(0.0, 5.0),

@@ -11,6 +11,7 @@ use super::drive;
 use super::script::{Do, Server, tls};
 use crate::capacity::Resources;
 use crate::controller::LoadOptions;
+use crate::error::SpecError;
 use crate::generator::Generator;
 use crate::protocol::{Encoded, Event, Instance, Protocol, Refusal, Responses};
 use crate::{LoadTasks, Outputs};
@@ -26,7 +27,7 @@ impl Protocol for Echo {
     type Session = Session;
     type Error = &'static str;
 
-    fn new(spec: &LoadSpec, _: Instance) -> Result<Echo, String> {
+    fn new(spec: &LoadSpec, _: Instance) -> Result<Echo, SpecError> {
         let line = |body: &[u8]| [body, b"\n"].concat();
         Ok(Echo(spec.requests.iter().map(|request| line(&request.request.body)).collect()))
     }
