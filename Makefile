@@ -111,6 +111,7 @@ deny:
 
 oracles:
 	cargo test --locked -p weir-wire --features oracles --test http2_interop --test http3_interop
+	cargo test --locked -p weir-load --features oracles --test grpc_interop
 
 # Those that hold buffers of the kernel's and of strangers, with the address sanitizer.
 sanitized:

@@ -133,7 +133,7 @@ pub(crate) struct Body {
     #[schemars(extend(
         "x-weir-positive" = true,
         "maximum" = LARGEST_BODY,
-        "x-weir-wanted" = "a size of more than 0 and at most 64MiB, because it is held in memory, such as 11268 or \"16KiB\""
+        "x-weir-wanted" = "a size of more than 0 and at most 128MiB, because it is held in memory, such as 11268 or \"16KiB\""
     ))]
     body_bytes: Option<ByteCount>,
     /// The body asks for a stream of completions in OpenAI's format; this is the size of its prompt. Not together with `body`.
@@ -141,7 +141,7 @@ pub(crate) struct Body {
     #[schemars(extend(
         "x-weir-positive" = true,
         "maximum" = LARGEST_BODY,
-        "x-weir-wanted" = "a size of more than 0 and at most 64MiB, because it is held in memory, such as 1024 or \"100KiB\""
+        "x-weir-wanted" = "a size of more than 0 and at most 128MiB, because it is held in memory, such as 1024 or \"100KiB\""
     ))]
     prompt_bytes: Option<ByteCount>,
     /// Body of the request in hexadecimal, for what is not text, or has control characters. Not together with `body`.
@@ -154,7 +154,7 @@ pub(crate) struct Body {
 }
 
 /// Largest generated body, bytes: it is held in memory, once a connection.
-const LARGEST_BODY: u64 = 64 << 20;
+const LARGEST_BODY: u64 = 128 << 20;
 
 /// A body as [`Body`]. A long generated one is written as its size; a short one reads better as text.
 pub(crate) mod body {
