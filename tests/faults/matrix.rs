@@ -251,20 +251,24 @@ fn role(out: &Path, name: &str) -> Option<u32> {
     processes_touching(out).into_iter().find(|(_, args)| args.contains(&wanted)).map(|(pid, _)| pid)
 }
 
-/// Stops a role for so long of each time `every`, until the client has ended.
+/// Stops a role for so long of each time `every`, until the client has ended. The times are counted from the first one: this thread wakes
+/// late while the role runs, for then both CPUs are busy, and in time while it is stopped. Pauses one behind the other would stop it less.
 fn stop_now_and_then(out: &Path, name: &str, length: Duration, every: Duration, weir: &mut Child) {
     let Some(pid) = role(out, name) else { return };
     let tell =
         |signal| rustix::process::kill_process(rustix::process::Pid::from_raw(pid as i32).expect("a pid"), signal);
     while weir.try_wait().is_ok_and(|ended| ended.is_none()) && role(out, "client").is_some() {
         let second = Instant::now();
-        while second.elapsed() < Duration::from_secs(1) {
+        let mut due = second;
+        while due.duration_since(second) < Duration::from_secs(1) {
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
             if tell(Signal::STOP).is_err() {
                 return;
             }
             std::thread::sleep(length);
             let _ = tell(Signal::CONT);
-            std::thread::sleep(every - length);
+            // Two stops without a pause would be another fault.
+            due = (due + every).max(Instant::now() + (every - length) / 2);
         }
     }
 }
