@@ -12,8 +12,7 @@ use super::cell::{Cell, either};
 use super::checks::keyvalue::{clients, servers, values};
 use super::checks::{
     back, chunked, errors, expect, get, gone, graceful, h3, head, headers_down, headers_up, http2, http10, keep_alive,
-    large_heads, no_body, path, pipelined, post, reload, resources, slow, streams, tls,
-    trailers,
+    large_heads, no_body, path, pipelined, post, reload, resources, slow, streams, tls, trailers,
 };
 use super::testbed::Testbed;
 
@@ -147,7 +146,7 @@ pub static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
 type Run = fn(&mut dyn Testbed) -> Result<Cell, Cell>;
 
 /// The functions of the checks.
-const RUNS: [(&str, Run); 54] = [
+const RUNS: [(&str, Run); 55] = [
     ("get", |bed| get::ask(bed)),
     ("head", head::run),
     ("post", post::run),
@@ -186,6 +185,7 @@ const RUNS: [(&str, Run); 54] = [
     ("h3", h3::ask),
     ("h3-alt-svc", h3::alt_svc),
     ("h3-truncated", h3::truncated),
+    ("h3-trailers", |bed| trailers::http3(bed)),
     ("h3-large", h3::large),
     ("h3-port", h3::another_port),
     ("h3-keys", h3::new_keys),

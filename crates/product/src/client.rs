@@ -133,7 +133,7 @@ pub struct Response {
     pub interim: Vec<u16>,
     /// The body, without its framing.
     pub body: Vec<u8>,
-    /// Headers behind the body, of HTTP/2.
+    /// Headers behind the body, of HTTP/2 and HTTP/3.
     pub trailers: Vec<(String, String)>,
     /// The connection can carry another request.
     pub keep_alive: bool,

@@ -1,8 +1,9 @@
-//! Checks whether headers behind a response's body pass: in HTTP/1.1 behind its last chunk, and in HTTP/2, where they end the stream.
+//! Checks whether headers behind a response's body pass: in HTTP/1.1 behind its last chunk, and in HTTP/2 and HTTP/3, where they end the
+//! stream.
 
 use weir_model::load::TRAILER;
 use weir_model::suite::Request;
-use weir_product::client::{Http2, TIMEOUT};
+use weir_product::client::{Http2, Http3, Response, TIMEOUT};
 
 use super::streams::Open;
 use crate::cell::Cell;
@@ -39,13 +40,24 @@ pub fn http1(bed: &dyn Testbed) -> Result<Cell, Cell> {
 
 /// In HTTP/2 over TLS.
 pub fn http2(bed: &dyn Testbed) -> Result<Cell, Cell> {
-    let mut request = Request::get(TARGET);
-    request.headers.push((TE.0.to_lowercase(), TE.1.to_owned()));
-    let response = Http2::open(&bed.product(), TIMEOUT)?.ask_all(&[request], TIMEOUT)?.remove(0);
-    if response.status != 200 {
-        return Ok(Cell::no(response.status.to_string()));
+    Ok(of(&Http2::open(&bed.product(), TIMEOUT)?.ask_all(&[request()], TIMEOUT)?.remove(0)))
+}
+
+/// In HTTP/3.
+pub fn http3(bed: &dyn Testbed) -> Result<Cell, Cell> {
+    Ok(of(&Http3::open(&bed.product(), TIMEOUT)?.ask_all(&[request()], TIMEOUT)?.remove(0)))
+}
+
+fn request() -> Request {
+    let headers = vec![(TE.0.to_lowercase(), TE.1.to_owned())];
+    Request { headers, ..Request::get(TARGET) }
+}
+
+fn of(response: &Response) -> Cell {
+    match response.status {
+        200 => cell(response.trailers.iter().any(|(name, _)| name == TRAILER)),
+        status => Cell::no(status.to_string()),
     }
-    Ok(cell(response.trailers.iter().any(|(name, _)| name == TRAILER)))
 }
 
 fn cell(passed: bool) -> Cell {
@@ -97,8 +109,10 @@ mod tests {
     }
 
     #[test]
-    fn trailers_of_http2_pass_or_are_dropped() {
-        assert_eq!(cell_of("h2-trailers", &mut bed(Some(tls(|_| {})), "h2").0), Cell::yes());
+    fn trailers_of_streams_pass_or_are_dropped() {
+        for (check, alpn) in [("h2-trailers", "h2"), ("h3-trailers", "h3")] {
+            assert_eq!(cell_of(check, &mut bed(Some(tls(|_| {})), alpn).0), Cell::yes());
+        }
         let (mut serial, _keep) = bed(None, "h2");
         let origin = serial.origin_endpoint.clone().expect("an origin").addr;
         let plain = weir_product::client::Endpoint::plain(serial_http2(origin), serial.stop.clone());

@@ -185,6 +185,10 @@ fn on_event(event: ClientEvent<'_>, responses: &mut Responses<'_>, out: &mut Vec
             responses.of(tag).begun();
             Event::Progress
         }
+        ClientEvent::Trailers { tag, headers } => {
+            responses.of(tag).trailers(headers.iter());
+            Event::Progress
+        }
         ClientEvent::End { tag } => Event::Complete { stream: tag, reusable: true },
         ClientEvent::Reset { tag, id, cause } => match cause {
             // The peer never processed it, so that it can be sent elsewhere (RFC 9114 section 5.2).

@@ -18,7 +18,7 @@ use weir_wire::quic::{Kind, Part, Reader, code, put, put_close, put_code};
 use weir_wire::tls::Negotiated;
 
 use super::transport::SLICE;
-use super::{Endpoint, RequestError, Response};
+use super::{Endpoint, RequestError, Response, texts};
 
 /// Our control stream, the first that a client opens in one direction.
 const CONTROL: u64 = 2;
@@ -334,6 +334,11 @@ impl Open {
             ClientEvent::Data { tag, bytes } => {
                 if let Some(Some(response)) = self.responses.get_mut(tag as usize) {
                     response.add(bytes)?;
+                }
+            }
+            ClientEvent::Trailers { tag, headers } => {
+                if let Some(Some(response)) = self.responses.get_mut(tag as usize) {
+                    response.trailers = texts(headers.iter());
                 }
             }
             ClientEvent::End { tag } => {

@@ -36,6 +36,13 @@ pub enum ClientEvent<'a> {
         /// Never empty.
         bytes: &'a [u8],
     },
+    /// Headers behind the body.
+    Trailers {
+        /// The request.
+        tag: u32,
+        /// All of them, if they are kept.
+        headers: Headers<'a>,
+    },
     /// The response is complete, and the stream is forgotten.
     End {
         /// The request.
@@ -171,6 +178,7 @@ impl Client {
                 ClientEvent::Head { tag, head }
             }
             Event::Data { tag, bytes, .. } => ClientEvent::Data { tag, bytes },
+            Event::Trailers { tag } => ClientEvent::Trailers { tag, headers: section.headers() },
             Event::End { tag, .. } => ClientEvent::End { tag },
             Event::Interim { tag, status } => ClientEvent::Informational { tag, status, headers: section.headers() },
             Event::Reset { tag, id, cause, .. } => ClientEvent::Reset { tag, id, cause },

@@ -15,6 +15,8 @@ pub(super) enum Event<'i> {
     Interim { tag: u32, status: u16 },
     Head { slot: u32, id: u64, tag: u32, ends: bool },
     Data { slot: u32, id: u64, tag: u32, bytes: &'i [u8] },
+    /// Of a response.
+    Trailers { tag: u32 },
     End { slot: u32, id: u64, tag: u32 },
     Reset { slot: u32, id: u64, tag: u32, cause: ResetCause },
     Malformed { id: u64, fault: StreamError },
@@ -272,7 +274,7 @@ impl Conn {
         match kind {
             Kind::Trailers => {
                 stream.state |= is::TRAILED;
-                return Ok(None);
+                return Ok((!self.server).then_some(Event::Trailers { tag }));
             }
             Kind::Response if status < 200 => {
                 self.on_idle_frame()?;

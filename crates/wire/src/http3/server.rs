@@ -159,7 +159,7 @@ impl Server {
             Event::Settings => ServerEvent::Settings,
             Event::GoAway => ServerEvent::GoAway,
             // Only responses are interim.
-            Event::Interim { .. } => return None,
+            Event::Interim { .. } | Event::Trailers { .. } => return None,
         })
     }
 

@@ -181,6 +181,7 @@ fn judge_client(shown: &mut Shown, open: &mut HashMap<u32, Progress>, event: &Cl
             open.get_mut(tag).expect("the data of something that is open").data(bytes);
             return shown.data(u64::from(*tag), bytes);
         }
+        ClientEvent::Trailers { tag, .. } => assert!(open[tag].headed, "trailers come behind the head"),
         ClientEvent::End { tag } => open.remove(tag).expect("the end of something that is open").end(),
         ClientEvent::Reset { tag, id, .. } => {
             assert_eq!(u64::from(*tag) * 4, *id);

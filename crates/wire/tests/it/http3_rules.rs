@@ -58,6 +58,7 @@ fn shown(event: &ClientEvent<'_>) -> String {
         ClientEvent::Informational { status, headers, .. } => format!("{status} with {}", headers.iter().count()),
         ClientEvent::Head { head, .. } => format!("head {} {:?}", head.status, head.length),
         ClientEvent::Data { bytes, .. } => format!("data {}", String::from_utf8_lossy(bytes)),
+        ClientEvent::Trailers { headers, .. } => format!("trailers {}", headers.iter().count()),
         ClientEvent::End { tag } => format!("end {tag}"),
         ClientEvent::Reset { tag, cause, .. } => format!("reset {tag}: {cause} ({})", cause.code()),
     }
