@@ -9,8 +9,10 @@ const REQUESTS_PER_RECONNECT: u64 = 100;
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let total = &e.load.total;
-    // A filter may close the connection of a request that it refuses: one with a body that is too long.
-    let extra = total.connections.saturating_sub(u64::from(e.connections) + e.refused_by_filter(total));
+    // A filter may close the connection of a request that it refuses: one with a body that is too long. The client closes those of streams
+    // that it cancels.
+    let excused = e.refused_by_filter(total) + e.cancelled();
+    let extra = total.connections.saturating_sub(u64::from(e.connections) + excused);
     if e.close || extra == 0 || total.sent / extra >= REQUESTS_PER_RECONNECT {
         return None;
     }

@@ -10,7 +10,6 @@ mod access_log;
 mod affinity;
 mod altered_requests;
 mod bottleneck;
-mod cancellations;
 mod client_room;
 mod clocks;
 mod codings;
@@ -210,6 +209,11 @@ impl Evidence<'_> {
         refused.iter().filter(|(status, _)| Some(**status) != by_filter).map(|(_, count)| count).sum()
     }
 
+    /// Streams that the client cancelled in their middle, as its load says.
+    pub fn cancelled(&self) -> u64 {
+        self.load.messages.as_ref().map_or(0, |messages| messages.total.cancelled)
+    }
+
     /// Requests that the product's filter refused. None of them may reach the origin.
     pub fn refused_by_filter(&self, counts: &Counts) -> u64 {
         self.refusal().and_then(|status| counts.statuses.get(&status)).copied().unwrap_or_default()
@@ -241,7 +245,7 @@ static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
 
 /// The checks that judge one trial, in the order of the findings. The lab calls the others, before there is any evidence or after all
 /// of it.
-const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 46] = [
+const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 47] = [
     cut_short::check,
     count::check,
     in_flight::check,
@@ -250,7 +254,7 @@ const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 46] = [
     wrong_data::check,
     wrong_responses::check,
     messages::check,
-    cancellations::check,
+    messages::cancellations,
     headers::check,
     no_responses::check,
     origin_requests::check,

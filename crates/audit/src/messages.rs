@@ -1,6 +1,6 @@
-//! Streams whose messages were changed or held on the way.
+//! Streams whose messages were changed or held on the way, and those whose origin is not told that the client cancels them.
 
-use weir_model::load::{MessageResult, StreamVerdict};
+use weir_model::load::{Cancellation, MessageResult, StreamVerdict};
 use weir_model::record::{Finding, Severity};
 use weir_model::text::human_us;
 
@@ -8,6 +8,9 @@ use super::{Evidence, finding, finding_with};
 
 /// One of so many is invalid.
 const INVALID: u64 = 10_000;
+
+/// The share of cancelled streams that the origin may see too late: a reset may meet the end of its stream.
+const ALLOWED: f64 = 0.01;
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let messages = e.load.messages.as_ref()?;
@@ -46,9 +49,32 @@ fn held(e: &Evidence<'_>, messages: &MessageResult) -> Option<Finding> {
     finding("held-messages", Severity::Note, format!("the product {verdict}{delay}"))
 }
 
+/// Streams that the client cancels, and whose origin is not told.
+pub fn cancellations(e: &Evidence<'_>) -> Option<Finding> {
+    let found = e.load.messages.as_ref()?.cancellation?;
+    let Cancellation { cancelled, seen, in_time, .. } = found;
+    if (cancelled - in_time) as f64 <= ALLOWED * cancelled as f64 {
+        return None;
+    }
+    let within = human_us(Cancellation::WITHIN.as_micros() as f64);
+    let mut message = format!(
+        "the client cancelled {cancelled} streams in their middle, and the origin saw {in_time} of them end within {within}"
+    );
+    if seen > in_time {
+        message += &format!(", the last one after {}", human_us(found.max_us));
+    }
+    if seen < cancelled {
+        message += &format!("; {} of them it never saw end early", cancelled - seen);
+    }
+    if !e.proxied {
+        return finding_with("cancellations", Severity::Warning, message, "give client and origin CPUs of their own");
+    }
+    finding("cancellations", Severity::Note, message)
+}
+
 #[cfg(test)]
 pub(super) mod tests {
-    use weir_model::load::{MessageCounts, MessageResult, Quantiles};
+    use weir_model::load::{Cancellation, MessageCounts, MessageResult, Quantiles};
     use weir_model::record::Severity;
 
     use crate::fixture::{Trial, good};
@@ -91,5 +117,31 @@ pub(super) mod tests {
         let mut direct = streams(570, |_| ());
         direct.proxied = false;
         assert_eq!(direct.check(super::check).expect("fires").severity, Severity::Warning);
+    }
+
+    /// A trial of 200 streams that were cancelled, so many of which the origin saw end, and so many in time.
+    pub fn cancelled(seen: u64, in_time: u64) -> Trial {
+        let mut trial = good();
+        let cancellation =
+            Cancellation { cancelled: 200, seen, in_time, p50_us: 400.0, p99_us: 900.0, max_us: 1_300_000.0 };
+        let total = MessageCounts { cancelled: 200, ..MessageCounts::default() };
+        trial.load.messages =
+            Some(MessageResult { cancellation: Some(cancellation), total, ..MessageResult::default() });
+        trial
+    }
+
+    #[test]
+    fn a_product_that_keeps_cancellations_to_itself_is_named_and_ranked() {
+        for in_time in [200, 198] {
+            assert_eq!(cancelled(200, in_time).check(super::cancellations), None, "{in_time}");
+        }
+        assert_eq!(good().check(super::cancellations), None, "no streams");
+        for (seen, in_time) in [(200, 197), (0, 0)] {
+            let found = cancelled(seen, in_time).check(super::cancellations).expect("fires");
+            assert_eq!((found.check.as_str(), found.severity), ("cancellations", Severity::Note));
+        }
+        let mut direct = cancelled(0, 0);
+        direct.proxied = false;
+        assert_eq!(direct.check(super::cancellations).expect("fires").severity, Severity::Warning);
     }
 }

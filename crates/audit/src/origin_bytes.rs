@@ -12,7 +12,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
             format!("the client sent {sent} bytes of request bodies, and {} reached the origin", origin.body_bytes_in);
         return finding("conservation-bytes", Severity::Fatal, message);
     }
-    let clean = all_reached && e.load.total.error_count() == 0;
+    let clean = all_reached && e.load.total.error_count() + e.cancelled() == 0;
     let (received, sent) = (e.load.total.body_bytes, origin.body_bytes_out);
     let coded = e.load.codings.iter().flatten().map(|(_, coded)| coded);
     let decoded = coded.fold(received, |sum, coded| sum - coded.bytes + coded.decoded_bytes);
@@ -47,6 +47,13 @@ mod tests {
         trial.load.request_body_bytes = Some(10_000);
         trial.load.total.statuses = [(200, 9_999)].into();
         assert_eq!(trial.check(super::check), None, "one may not have reached the origin");
+    }
+
+    #[test]
+    fn what_a_cancelled_stream_had_on_the_way_is_nobodys() {
+        let mut trial = crate::messages::tests::cancelled(200, 200);
+        trial.load.total.body_bytes -= 1;
+        assert_eq!(trial.check(super::check), None);
     }
 
     #[test]

@@ -7,8 +7,7 @@ use super::{Evidence, finding};
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let origin = e.origin?;
     // A client that cancels a stream of HTTP/1.1 has the product close its connection, too.
-    let cancelled = e.load.messages.as_ref().map_or(0, |messages| messages.total.cancelled);
-    let (requests, opened) = (origin.requests, origin.connections_accepted.saturating_sub(cancelled));
+    let (requests, opened) = (origin.requests, origin.connections_accepted.saturating_sub(e.cancelled()));
     if !e.proxied || requests == 0 || opened <= e.in_flight() {
         return None;
     }

@@ -18,8 +18,8 @@ use weir_model::suite::Protocol;
 
 use super::fixture::{Trial, filtered, good, search, three_hosts};
 use super::{
-    RateIntent, affinity, bottleneck, cancellations, clocks, codings, control, control_switched_off, cpu_speed, expiry,
-    fairness, messages, never_steady, other_processes, quota, unexplained_work,
+    RateIntent, affinity, bottleneck, clocks, codings, control, control_switched_off, cpu_speed, expiry, fairness,
+    messages, never_steady, other_processes, quota, unexplained_work,
 };
 
 fn with_tls(trial: &mut Trial, version: &str, suite: &str) {
@@ -68,9 +68,9 @@ fn every_finding_says_what_was_reviewed() {
             *t = messages::tests::streams(570, |_| ());
             t.proxied = false;
         }),
-        ("cancelled streams whose origin is not told", |t| *t = cancellations::tests::cancelled(150, 120)),
+        ("cancelled streams whose origin is not told", |t| *t = messages::tests::cancelled(150, 120)),
         ("cancelled streams whose origin is not told, without a product", |t| {
-            *t = cancellations::tests::cancelled(0, 0);
+            *t = messages::tests::cancelled(0, 0);
             t.proxied = false;
         }),
         ("a cache", |t| t.origin.requests = 12),

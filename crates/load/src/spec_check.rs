@@ -303,7 +303,8 @@ fn sources(spec: &LoadSpec) -> Result<(), SpecError> {
                     return Err(format!(
                         "{address} cannot be reached from {source}; expected: an {} source address",
                         family(address.ip())
-                    ).into());
+                    )
+                    .into());
                 }
                 Endpoint::Tcp(_) => {}
             }
@@ -495,17 +496,17 @@ mod tests {
         ];
         for (change, text) in cases_of_keys {
             let error = keyvalue(*change).unwrap_err();
-            assert!(error.contains(text), "{text}: {error}");
+            assert!(error.to_string().contains(text), "{text}: {error}");
         }
         let mut none = spec();
         none.protocol = LoadProtocol::Juno { streams: 1 };
-        assert!(check(&none).unwrap_err().contains("juno asks for keys and values"));
+        assert!(check(&none).unwrap_err().to_string().contains("juno asks for keys and values"));
         assert_eq!(check(&spec()), Ok(()));
         for (change, text) in cases {
             let mut spec = spec();
             change(&mut spec);
             let error = check(&spec).unwrap_err();
-            assert!(error.contains(text), "{text}: {error}");
+            assert!(error.to_string().contains(text), "{text}: {error}");
         }
     }
 }

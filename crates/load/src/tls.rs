@@ -123,6 +123,6 @@ mod tests {
         assert!(TlsPlan::new(&spec).unwrap().is_none());
         spec.tls = Some(TlsSpec { authorities: Some("/nowhere/ca.pem".into()), ..TlsSpec::default() });
         let error = TlsPlan::new(&spec).unwrap_err();
-        assert!(error.contains("/nowhere/ca.pem"), "{error}");
+        assert!(error.to_string().contains("/nowhere/ca.pem"), "{error}");
     }
 }

@@ -25,8 +25,8 @@ pub use messages::{
     StreamKind, StreamSpec, StreamVerdict, chat_request,
 };
 pub use request_ids::{
-    CONNECTION_HEADERS, DATE, DATE_NOW, LoadNumbers, MOST_ORIGIN_HEADERS, REQUEST_ID_HEADER, RESPONSE_HEADER, TRAILER,
-    RequestIdCounts, RequestIds, origin_header, request_id_header,
+    CONNECTION_HEADERS, DATE, DATE_NOW, LoadNumbers, MOST_ORIGIN_HEADERS, REQUEST_ID_HEADER, RESPONSE_HEADER,
+    RequestIdCounts, RequestIds, TRAILER, origin_header, request_id_header,
 };
 pub use schema::{load_result_schema, search_result_schema};
 pub use search::{

@@ -476,7 +476,8 @@ mod tests {
             trailers: true,
             seed: 9,
         };
-        let found = plan("/stream?messages=3&first=65s&every=10ms..30ms&size=4KiB&seed=9&trailers=1&fault=close:5%&close=1");
+        let found =
+            plan("/stream?messages=3&first=65s&every=10ms..30ms&size=4KiB&seed=9&trailers=1&fault=close:5%&close=1");
         assert_eq!((found.stream, found.subject, found.chunked), (Some(wanted), Subject::Stream, true));
         assert_eq!(plan("/stream").stream, Some(Shape::default()));
         let found = plan("/v1/chat/completions?messages=3&fault=error:5%");

@@ -314,7 +314,7 @@ impl Case {
 
     /// The suite of the case, with a product and over so many connections.
     pub fn suite(&self, product: &str, connections: u32) -> String {
-        let any = self.store().is_some() || self.workload == STREAM;
+        let any = self.store().is_some() || self.workload.contains("stream = ");
         let expect = if any { "" } else { "expect = { status = 200, size = 128 }" };
         format!(
             "[suite]\ntitle = \"A fault\"\nquestion = \"Is it found?\"\nblocks = 1\nseed = 1\nproducts = [{product:?}]\n\

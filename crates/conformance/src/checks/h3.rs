@@ -92,7 +92,7 @@ fn survives(
     let right = reference(bed, http2::TARGET)?;
     let endpoint = bed.product();
     let mut conn = Http3::open(&endpoint, TIMEOUT)?;
-    let mut ask = |conn: &mut Http3| conn.get_all(&[http2::TARGET], TIMEOUT).map(|mut one| one.remove(0));
+    let ask = |conn: &mut Http3| conn.get_all(&[http2::TARGET], TIMEOUT).map(|mut one| one.remove(0));
     with_body(&right.body, ask(&mut conn))?;
     happens(&mut conn, &endpoint)?;
     for _ in 0..3 {
@@ -146,7 +146,9 @@ fn listed(datagram: &[u8]) -> Option<Vec<u32>> {
 }
 
 fn words(versions: &[u32]) -> String {
-    let words: Vec<String> = versions.iter().map(|version| format!("{version:#x}")).collect();
+    // Servers also list one that nobody speaks.
+    let is_spoken = |version: &&u32| *version & 0x0f0f_0f0f != 0x0a0a_0a0a;
+    let words: Vec<String> = versions.iter().filter(is_spoken).map(|version| format!("{version:#x}")).collect();
     format!("it speaks {}", words.join(", "))
 }
 
@@ -163,7 +165,10 @@ mod tests {
             assert_eq!(cell_of(check, &mut bed), Cell::yes(), "{check}");
         }
         let cell = cell_of("h3-versions", &mut bed);
-        assert_eq!((cell.says.as_str(), cell.note.as_deref()), ("yes", Some("it speaks 0x1")), "{cell:?}");
+        assert!(
+            cell.says == "yes" && cell.note.as_ref().is_some_and(|note| note.starts_with("it speaks 0x1")),
+            "{cell:?}"
+        );
     }
 
     #[test]

@@ -267,7 +267,7 @@ mod tests {
         let mut spec = spec();
         spec.requests[0].request.method = "G T".into();
         let error = Http1::new(&spec, Instance::default()).unwrap_err();
-        assert!(error.contains("cannot be sent"), "{error}");
+        assert!(error.to_string().contains("cannot be sent"), "{error}");
     }
 
     #[test]

@@ -149,9 +149,9 @@ impl Protocol for Http2 {
         }))
     }
 
-    fn end_of_input(&self, session: &mut Self::Session) -> Result<u32, Option<String>> {
+    fn end_of_input(&self, session: &mut Self::Session) -> Result<u32, Option<Violation>> {
         let code = session.as_ref().and_then(|client| client.goaway());
-        Err(code.map(|code| format!("the peer went away (GOAWAY, {code})")))
+        Err(code.map(|code| format!("the peer went away (GOAWAY, {code})").into()))
     }
 
     fn cancel(&self, session: &mut Self::Session, stream: u32, out: &mut Vec<u8>) -> bool {
@@ -282,7 +282,9 @@ impl<H> Request<H> {
         let template = HttpTemplate::of(&request.request, &with_host, spec.request_ids.as_ref(), spec.feed.as_ref())?;
         let changing: Vec<usize> = (0..given).filter(|index| !is_text(all[*index].1)).collect();
         if changing.len() >= MAX_CHANGING {
-            return Err(format!("{} headers with fields; expected: at most {}", changing.len(), MAX_CHANGING - 1).into());
+            return Err(
+                format!("{} headers with fields; expected: at most {}", changing.len(), MAX_CHANGING - 1).into()
+            );
         }
         // What stands where the fields are does not matter, but has to be sendable.
         let constant: Vec<(&str, &str)> =
@@ -334,7 +336,7 @@ mod tests {
         assert!(request("{{seq}}.test:{{random:1..9}}").is_ok());
         for (authority, found) in [("{{pick:a|}}", "\"\""), ("{{pick:a.test|b/c}}", "b/c"), ("{{seqs}}", "{{seqs}}")] {
             let error = request(authority).unwrap_err();
-            assert!(error.contains(found), "{authority}: {error}");
+            assert!(error.to_string().contains(found), "{authority}: {error}");
         }
     }
 }

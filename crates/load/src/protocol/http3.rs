@@ -134,9 +134,9 @@ impl Protocol for Http3 {
         }
     }
 
-    fn end_of_input(&self, session: &mut Self::Session) -> Result<u32, Option<String>> {
+    fn end_of_input(&self, session: &mut Self::Session) -> Result<u32, Option<Violation>> {
         let gone = session.as_ref().is_some_and(|session| session.client.goaway());
-        Err(gone.then(|| "the peer went away (GOAWAY)".to_owned()))
+        Err(gone.then(|| "the peer went away (GOAWAY)".into()))
     }
 
     fn cancel(&self, session: &mut Self::Session, stream: u32, out: &mut Vec<u8>) -> bool {

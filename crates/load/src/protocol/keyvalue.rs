@@ -74,7 +74,11 @@ pub(crate) trait Dialect: Clone + Send + fmt::Debug + 'static {
     ///
     /// # Errors
     /// It is for a request that was never sent.
-    fn find(_reply: &Self::Reply<'_>, _in_flight: &InFlightQueue<Self>, _sent: u64) -> Result<Option<usize>, Violation> {
+    fn find(
+        _reply: &Self::Reply<'_>,
+        _in_flight: &InFlightQueue<Self>,
+        _sent: u64,
+    ) -> Result<Option<usize>, Violation> {
         Ok(Some(0))
     }
 

@@ -146,7 +146,9 @@ impl Dialect for Redis {
         match reply {
             Value::Simple(b"OK") if left > 1 => Ok(()),
             Value::Simple(b"PONG") if left == 1 => Ok(()),
-            Value::Error(text) => Err(format!("the server answered {asked} by: {}", String::from_utf8_lossy(text)).into()),
+            Value::Error(text) => {
+                Err(format!("the server answered {asked} by: {}", String::from_utf8_lossy(text)).into())
+            }
             _ => Err(format!("the server did not answer {asked} as Redis does").into()),
         }
     }

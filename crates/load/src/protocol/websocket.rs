@@ -229,12 +229,12 @@ impl Protocol for WebSocket {
         }
     }
 
-    fn end_of_input(&self, session: &mut Self::Session) -> Result<u32, Option<String>> {
+    fn end_of_input(&self, session: &mut Self::Session) -> Result<u32, Option<Violation>> {
         if session.as_ref().is_some_and(|socket| socket.leaving.is_some()) {
-            return Err(Some("the peer ended the connection without a close frame".to_owned()));
+            return Err(Some("the peer ended the connection without a close frame".into()));
         }
         let code = session.as_ref().and_then(|socket| socket.closed);
-        Err(code.map(|code| format!("the peer closed the WebSocket with code {code}")))
+        Err(code.map(|code| format!("the peer closed the WebSocket with code {code}").into()))
     }
 
     fn close(&self, session: &mut Self::Session, out: &mut Vec<u8>) {

@@ -53,7 +53,9 @@ pub(crate) fn check(kind: &LoadKind<OfferedRate>) -> Result<(), SpecError> {
 fn offered(rate: &OfferedRate) -> Result<(), SpecError> {
     match rate {
         OfferedRate::Constant(rate) if *rate > 0.0 && *rate <= HIGHEST => Ok(()),
-        OfferedRate::Constant(rate) => Err(format!("rate of {rate} requests/s; expected: above 0 and at most 1e9").into()),
+        OfferedRate::Constant(rate) => {
+            Err(format!("rate of {rate} requests/s; expected: above 0 and at most 1e9").into())
+        }
         OfferedRate::Ramp { from, to } => {
             rate_or_pause("the ramp's first rate", *from)?;
             rate_or_pause("the ramp's last rate", *to)?;
@@ -88,13 +90,15 @@ fn some_rate(what: &str, highest: f64) -> Result<(), SpecError> {
 fn replay(mut due_s: impl Iterator<Item = f64>) -> Result<(), SpecError> {
     let usable = |due: f64| match due.is_finite() && due >= 0.0 {
         true => Ok(due),
-        false => Err(format!("a replay with a request due at {due} s; expected: 0 s or later").into()),
+        false => Err(SpecError::from(format!("a replay with a request due at {due} s; expected: 0 s or later"))),
     };
     let mut before = usable(due_s.next().ok_or("a replay of no times; at least 1 is needed")?)?;
     for due in due_s {
         let due = usable(due)?;
         if before > due {
-            return Err(format!("a replay whose times go back, from {before} s to {due} s; expected: ascending times").into());
+            return Err(
+                format!("a replay whose times go back, from {before} s to {due} s; expected: ascending times").into()
+            );
         }
         before = due;
     }
@@ -136,7 +140,10 @@ mod tests {
         }
         let poisson = LoadKind::open(9e6, Poisson);
         let error = check_arrivals(&poisson, 2).unwrap_err();
-        assert!(error.to_string().starts_with("9,000,000/s with Poisson arrivals cannot be offered by 2 threads"), "{error}");
+        assert!(
+            error.to_string().starts_with("9,000,000/s with Poisson arrivals cannot be offered by 2 threads"),
+            "{error}"
+        );
         assert_eq!((check_arrivals(&poisson, 3), check_arrivals(&LoadKind::open(1e9, Constant), 1)), (Ok(()), Ok(())));
         for right in [
             ramp(0.0, 5.0),

@@ -145,15 +145,10 @@ impl<P: Protocol> Worker<P> {
                             io.skip(conn, left);
                         }
                     }
+                    self.cancel_streams(io, id, now);
                     break;
                 }
-                Ok(Some(Event::Progress)) => {
-                    if let Some(messages) = &mut self.watches.messages
-                        && std::mem::take(&mut messages.cancels_now)
-                    {
-                        self.cancel_streams(io, id, now);
-                    }
-                }
+                Ok(Some(Event::Progress)) => self.cancel_streams(io, id, now),
                 Ok(Some(Event::Complete { stream, reusable })) => self.complete(io, id, stream, reusable, now),
                 Ok(Some(event)) => self.on_rare_event(io, id, event, now),
                 Err(error) => {
@@ -165,9 +160,19 @@ impl<P: Protocol> Worker<P> {
         self.leave_together(io, id, conn, before);
     }
 
-    /// Cancels the streams of a connection that the load is to cancel in their middle. What came of each is a response.
-    #[cold]
+    /// Cancels the streams of a connection that the load is to cancel in their middle, where that has come just now.
+    #[inline]
     fn cancel_streams<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
+        if let Some(messages) = &mut self.watches.messages
+            && std::mem::take(&mut messages.cancels_now)
+        {
+            self.cancel_streams_now(io, id, now);
+        }
+    }
+
+    /// The same, where one is to be cancelled. What came of it is a response.
+    #[cold]
+    fn cancel_streams_now<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
         for stream_id in self.pool.streams_of(id) {
             let stream = self.pool.stream(stream_id);
             if stream.state != StreamState::InFlight || !MessageWatch::is_cancelled(stream) {

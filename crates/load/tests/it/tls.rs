@@ -92,5 +92,5 @@ fn a_suite_that_nobody_knows_is_refused() {
     let mut spec = order("127.0.0.1:1".parse().unwrap(), counted(1));
     spec.tls = Some(TlsSpec { suites: vec!["TLS_NONE".into()], ..TlsSpec::default() });
     let error = load(&world(), &spec).unwrap_err();
-    assert!(matches!(&error, LoadError::InvalidSpec(text) if text.contains("TLS_NONE")), "{error}");
+    assert!(matches!(&error, LoadError::InvalidSpec(text) if text.to_string().contains("TLS_NONE")), "{error}");
 }

@@ -17,7 +17,7 @@ pub enum FirstResponse {
     /// An interim response.
     Interim(u16),
     /// The final response.
-    Final(Response),
+    Final(Box<Response>),
 }
 
 /// One connection.
@@ -112,7 +112,7 @@ impl Http1 {
         let until = self.transport.clock().now().plus(timeout);
         loop {
             match self.listen(until)? {
-                FirstResponse::Final(response) => return Ok(response),
+                FirstResponse::Final(response) => return Ok(*response),
                 FirstResponse::Interim(_) => {}
             }
         }
@@ -184,7 +184,7 @@ impl Http1 {
     fn done(&mut self, keep_alive: bool) -> Result<FirstResponse, RequestError> {
         let response = self.response.take().ok_or(RequestError::Closed)?;
         let (took, tls) = (self.transport.clock().since(self.asked), self.negotiated().cloned());
-        Ok(FirstResponse::Final(Response { keep_alive, took, tls, ..response }))
+        Ok(FirstResponse::Final(Box::new(Response { keep_alive, took, tls, ..response })))
     }
 }
 

@@ -29,9 +29,8 @@ pub(super) fn answer(run: &Run) -> Option<String> {
         return None;
     }
     let entries = || suite.entries.iter().filter(|entry| entry.product != BASELINE);
-    let of = |workloads: &[Workload]| -> Vec<Worst> {
-        entries().filter_map(|entry| worst(run, workloads, entry)).collect()
-    };
+    let of =
+        |workloads: &[Workload]| -> Vec<Worst> { entries().filter_map(|entry| worst(run, workloads, entry)).collect() };
     let groups: Vec<(&str, Vec<Worst>)> = if suite.workloads.len() > MOST_SENTENCES {
         vec![("", of(&suite.workloads))]
     } else {
@@ -49,10 +48,11 @@ fn worst(run: &Run, workloads: &[Workload], entry: &Entry) -> Option<Worst> {
     let mut least: Option<(f64, &str)> = None;
     for load in run.suite.loads.iter().filter(|load| !load.faults.is_empty()) {
         let places = workloads.iter().flat_map(|workload| run.places_of(&workload.name, &load.name));
-        let trials = places.filter_map(|place| run.trials.get(*place)).filter(|trial| trial.is_of(entry));
+        let trials = places.filter_map(|place| run.trials.get(place)).filter(|trial| trial.is_of(entry));
         for trial in displayed(trials) {
             let Some(result) = &trial.measurement.load else { continue };
-            for (before, after) in trial.measurement.faults.iter().filter_map(|fault| Some(fault.outcome(result)?.rate)) {
+            for (before, after) in trial.measurement.faults.iter().filter_map(|fault| Some(fault.outcome(result)?.rate))
+            {
                 let kept = (after / before).min(1.0);
                 if before > 0.0 && least.is_none_or(|(least, _)| kept < least) {
                     least = Some((kept, &load.title));
@@ -63,11 +63,11 @@ fn worst(run: &Run, workloads: &[Workload], entry: &Entry) -> Option<Worst> {
     least.map(|(kept, load)| Worst { label: run.label_of(entry), kept, load: load.to_owned() })
 }
 
-/// "In the worst second of a fault, A keeps 99 % of its rate and B 12 % (a member is killed)."
+/// "In the worst second of a fault, A keeps 99 % of its earlier rate and B 12 % (a member is killed)."
 fn sentence(title: &str, mut worst: Vec<Worst>) -> String {
     worst.sort_by(|a, b| b.kept.total_cmp(&a.kept));
     let mut verb = " keeps";
-    let mut of_what = " of its rate before";
+    let mut of_what = " of its earlier rate";
     let each: Vec<String> = worst
         .iter()
         .map(|one| {
@@ -77,7 +77,7 @@ fn sentence(title: &str, mut worst: Vec<Worst>) -> String {
         })
         .collect();
     let place = if title.is_empty() { "In".to_owned() } else { format!("\u{201c}{title}\u{201d}: in") };
-    format!("{place} the worst second of a fault {}.", list(&each))
+    format!("{place} the worst second of a fault, {}.", list(&each))
 }
 
 #[cfg(test)]
@@ -87,9 +87,9 @@ mod tests {
     #[test]
     fn a_sentence_names_who_kept_most_and_what_cost_the_others_most() {
         let worst = |label: &str, kept: f64| Worst { label: label.into(), kept, load: "a member is killed".into() };
-        let says = "In the worst second of a fault B keeps 99 % of its rate before and A 12 % (a member is killed).";
+        let says = "In the worst second of a fault, B keeps 99 % of its earlier rate and A 12 % (a member is killed).";
         assert_eq!(sentence("", vec![worst("A", 0.12), worst("B", 0.99)]), says);
-        let says = "\u{201c}GET\u{201d}: in the worst second of a fault A keeps 0 % of its rate before (a member is killed).";
+        let says = "\u{201c}GET\u{201d}: in the worst second of a fault, A keeps 0 % of its earlier rate (a member is killed).";
         assert_eq!(sentence("GET", vec![worst("A", 0.0)]), says);
     }
 }

@@ -15,7 +15,6 @@ pub(super) enum Event<'i> {
     Interim { tag: u32, status: u16 },
     Head { slot: u32, id: u64, tag: u32, ends: bool },
     Data { slot: u32, id: u64, tag: u32, bytes: &'i [u8] },
-    /// Of a response.
     Trailers { tag: u32 },
     End { slot: u32, id: u64, tag: u32 },
     Reset { slot: u32, id: u64, tag: u32, cause: ResetCause },

@@ -101,11 +101,11 @@ fn a_response_has_a_head_a_body_and_an_end_and_reserved_frames_say_nothing() {
         frame(0x40, b"")[..0].to_vec(),
     ]
     .concat();
-    let wanted = ["103 with 1", "head 200 Some(5)", "data ab", "data cde", "end 0"];
+    let wanted = ["103 with 1", "head 200 Some(5)", "data ab", "data cde", "trailers 1", "end 0"];
     assert_eq!(client_reads(&mut client(1), 0, &bytes, true), (wanted.map(String::from).to_vec(), None));
     // The end comes by itself, and what comes after it is nobody's.
     let mut other = client(1);
-    assert_eq!(client_reads(&mut other, 0, &bytes, false).0.len(), 4);
+    assert_eq!(client_reads(&mut other, 0, &bytes, false).0.len(), 5);
     assert_eq!(client_reads(&mut other, 0, b"", true).0, ["end 0"]);
     assert_eq!(client_reads(&mut other, 0, b"whatever", true), (vec![], None));
     assert_eq!(other.open(), 0);
