@@ -8,7 +8,9 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let origin = e.origin?;
     // A client that cancels a stream of HTTP/1.1 has the product close its connection, too.
     let (requests, opened) = (origin.requests, origin.connections_accepted.saturating_sub(e.cancelled()));
-    if !e.proxied || requests == 0 || opened <= e.in_flight() {
+    // A WebSocket has a connection to the origin of its own, and here each carries one message.
+    let of_sockets = e.close && e.load.total.statuses.contains_key(&101);
+    if !e.proxied || requests == 0 || opened <= e.in_flight() || of_sockets {
         return None;
     }
     let ratio = requests as f64 / opened as f64;
@@ -33,6 +35,11 @@ mod tests {
         let mut trial = good();
         trial.origin.connections_accepted = 10_000;
         assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Warning);
+        trial.load.total.statuses = [(101, 10_000)].into();
+        assert!(trial.check(super::check).is_some(), "sockets that carry many messages");
+        trial.close = true;
+        assert_eq!(trial.check(super::check), None, "each message has a socket");
+        trial.close = false;
         trial.origin.connections_accepted = 200;
         assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Note);
         trial.origin.connections_accepted = 90;

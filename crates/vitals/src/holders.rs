@@ -4,8 +4,6 @@
 //! at. A socket that only an io_uring holds has no descriptor and no holder here. It does not know who serves.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 
@@ -13,16 +11,16 @@ use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
 use weir_model::owners::Holder;
 
 use crate::file::Reader;
-use crate::parse::{number, words};
+use crate::parse::number;
+use crate::sockets;
 use crate::watch::Served;
 
 /// So many connections of each side are looked at.
 const MOST: usize = 64;
-/// So much of a table of sockets is read in any case. Listing one of 54,000 took 70 ms of CPU, this much of it 7 ms.
-const LEAST_BYTES: usize = 512 * 1024;
-/// It is read up to here until so many connections of clients are found: it also has those of others, and those that wait to be forgotten
-/// (`TIME_WAIT`), about 100,000 in so many bytes.
-const MOST_BYTES: u64 = 16 << 20;
+/// So many sockets are listed in any case: those to origins may come last.
+const LEAST_LISTED: u32 = 10_000;
+/// So many are listed until so many connections of clients are found.
+const MOST_LISTED: u32 = 200_000;
 /// Descriptors of a process that are looked at.
 const MOST_DESCRIPTORS: usize = 65_536;
 
@@ -64,44 +62,21 @@ pub(crate) fn joined(before: Vec<Holder>, after: Vec<Holder>) -> Vec<Holder> {
 
 /// Inodes of the first of its connections, of both sides.
 fn connections(served: &Served) -> HashSet<u64> {
-    let (mut clients, mut origins) = (HashSet::new(), HashSet::new());
-    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
-        let Ok(file) = File::open(table) else { continue };
-        let mut table = BufReader::with_capacity(64 * 1024, file.take(MOST_BYTES));
-        let (mut line, mut read) = (Vec::new(), 0);
-        while (read < LEAST_BYTES || clients.len() < MOST)
-            && table.read_until(b'\n', &mut line).is_ok_and(|length| length > 0)
-        {
-            read += line.len();
-            match established(&line) {
-                Some((local, _, inode)) if local == served.port && clients.len() < MOST => {
-                    clients.insert(inode);
-                }
-                Some((_, remote, inode)) if served.origins.contains(&remote) && origins.len() < MOST => {
-                    origins.insert(inode);
-                }
-                _ => {}
-            }
-            line.clear();
+    let (mut clients, mut origins, mut listed) = (HashSet::new(), HashSet::new(), 0);
+    // A kernel that cannot be asked says of nobody that he holds one.
+    let _ = sockets::list(|one| {
+        listed += 1;
+        if one.local_port == served.port && clients.len() < MOST {
+            clients.insert(one.inode);
+        } else if served.origins.contains(&one.remote_port) && origins.len() < MOST {
+            origins.insert(one.inode);
         }
-    }
+        let some = clients.len() == MOST && (origins.len() == MOST || listed > LEAST_LISTED);
+        !some && listed < MOST_LISTED
+    });
     clients.extend(origins);
+    clients.remove(&0);
     clients
-}
-
-/// Local and remote port of an established socket, and its inode.
-fn established(line: &[u8]) -> Option<(u16, u16, u64)> {
-    let mut words = words(line).skip(1);
-    let (local, remote) = (port(words.next()?)?, port(words.next()?)?);
-    // State, of which 01 is established.
-    let is = words.next()? == b"01";
-    let inode = number(words.nth(5)?)?;
-    (is && inode > 0).then_some((local, remote, inode))
-}
-
-fn port(address: &[u8]) -> Option<u16> {
-    let (_, digits) = std::str::from_utf8(address).ok()?.split_once(':')?;
-    u16::from_str_radix(digits, 16).ok()
 }
 
 /// How many of these sockets a process holds.
@@ -137,7 +112,7 @@ mod tests {
         let port = listener.local_addr().expect("bound").port();
         let client = TcpStream::connect(("127.0.0.1", port)).expect("connects");
         let (accepted, _) = listener.accept().expect("accepts");
-        // Others, of earlier loads, are in the table before them: more than half a MiB of it.
+        // Those of earlier loads are no connections any more.
         let earlier = TcpListener::bind("127.0.0.1:0").expect("a port");
         for _ in 0..4_000 {
             drop(TcpStream::connect(earlier.local_addr().expect("bound")).expect("connects"));
@@ -162,20 +137,6 @@ mod tests {
         let of = |pid| vec![("sleep".to_owned(), pid, 1, 1)];
         assert_eq!(both, [of(pids[0]), of(pids[1])]);
         assert!(none.is_empty());
-    }
-
-    #[test]
-    fn lines_of_the_table() {
-        let line =
-            b"   1: 0100007F:3A98 0100007F:D2F0 01 00000000:00000000 00:00000000 00000000  1000        0 84211 2 0 20";
-        assert_eq!(established(line), Some((15_000, 54_000, 84_211)));
-        assert_eq!(established(&line[..40]), None);
-        assert_eq!(
-            established(
-                b"  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"
-            ),
-            None
-        );
     }
 
     #[test]

@@ -21,7 +21,7 @@
 //! | how long threads waited for a CPU | `schedstat` of every thread, summed | 1 ns |
 //! | threads that may run elsewhere | `Cpus_allowed_list` of the `status` of those that ran; where they ran: the CPU they were last on, at each sample | a second |
 //! | CPU time of other processes | their CPU clocks; on which CPU: where each thread was last, at each sample; children that ended: what parents waited for | 1 ns; a second; 10 ms |
-//! | who else holds the product's connections | `/proc/net/tcp`, at most 16 MiB of it, and `/proc/<pid>/fd`, before and after a window | 64 connections of its clients, 64 to its origins |
+//! | who else holds the product's connections | the kernel's list of established sockets (sock_diag) and `/proc/<pid>/fd`, before and after a window | 64 connections of its clients, 64 to its origins |
 //! | limits of CPU time, and what they withheld | `cpu.max` and `cpu.stat` of the control groups of the roles' processes and of all above them, before and after a window; v1: `cpu.cfs_quota_us` | 1 us; 1 ns |
 //! | the busiest thread of a role | `schedstat` of every thread | 1 ns |
 //! | processes that were stopped | the state in `stat`, at each sample | a second |
@@ -61,6 +61,7 @@ mod owners;
 mod parse;
 mod process;
 mod quota;
+mod sockets;
 mod source;
 mod speed;
 mod sys;
