@@ -12,7 +12,7 @@ CHECK_APT := $(TEST_APT) redis-server memcached nutcracker librocksdb-dev python
 # A Node.js from elsewhere brings npm with it, and apt refuses Debian's beside it.
 CHECK_APT += $(if $(shell command -v npm),,npm)
 # Packages and wheels only: minutes of building are no check's business.
-TEST_PRODUCTS := apache caddy envoy h2o haproxy lighttpd nginx traefik trafficserver varnish varnish-cache \
+TEST_PRODUCTS := apache caddy envoy h2o haproxy lighttpd nginx squid traefik trafficserver varnish varnish-cache \
 	redis redis-replicated memcached twemproxy valkey envoy-redis
 BENCH_APT := nginx-light wrk hey apache2-utils nghttp2-client nghttp2-server redis-tools redis-server
 OHA_VERSION := 1.16.0
