@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use weir_model::suite::{Entry, Workload};
+use weir_model::suite::{Entry, LoadKind, Workload};
 use weir_model::text::{grouped, list, unique};
 use weir_stats::{Estimate, paired_ratio};
 
@@ -31,7 +31,7 @@ pub struct PriceRow {
 pub struct Price {
     /// The product's title.
     pub product: String,
-    /// Requests a second: of the workload over its baseline's.
+    /// Requests a second: of the workload over its baseline's. `None` also for a rate that is offered, whatever the workload costs.
     pub rate: Option<Estimate>,
     /// CPU time of the product a request: the same.
     pub cpu: Option<Estimate>,
@@ -48,6 +48,7 @@ fn row(run: &Run, sections: &[Section], section: &Section, workload: &Workload) 
     let (name, profile) = workload.baseline()?;
     let beside = sections.iter().find(|other| other.workload == name && other.load == section.load)?;
     let (own, others) = (cases_of(run, section), cases_of(run, beside));
+    let offered = matches!(section.kind, LoadKind::Open { .. });
     let price = |cases: &Cases<'_>| {
         let profile = profile.unwrap_or(&cases.entry.profile);
         let is_base = |entry: &Entry| entry.product == cases.entry.product && entry.profile == profile;
@@ -59,7 +60,7 @@ fn row(run: &Run, sections: &[Section], section: &Section, workload: &Workload) 
         };
         Some(Price {
             product: run.title_of(&cases.entry.product).to_owned(),
-            rate: ratio(Metric::Rate),
+            rate: if offered { None } else { ratio(Metric::Rate) },
             cpu: ratio(Metric::Cpu),
         })
     };

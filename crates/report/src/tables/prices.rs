@@ -14,7 +14,8 @@ pub fn prices(summary: &Summary) -> Vec<Table> {
 }
 
 fn table(summary: &Summary, id: &str, title: &str, ratio: fn(&Price) -> Option<Estimate>) -> Option<Table> {
-    let rows = &summary.prices;
+    let has_some = |row: &&PriceRow| row.prices.iter().any(|price| ratio(price).is_some());
+    let rows: Vec<&PriceRow> = summary.prices.iter().filter(has_some).collect();
     let first = rows.first()?;
     let products = unique(rows.iter().flat_map(|row| row.prices.iter().map(|price| price.product.clone())));
     let mut table = TableOf::<PriceRow>::new();
@@ -28,7 +29,7 @@ fn table(summary: &Summary, id: &str, title: &str, ratio: fn(&Price) -> Option<E
             ratio(price).map(cell)
         });
     }
-    let table = table.table(id, title, rows, |_| RowKind::Plain);
+    let table = table.table(id, title, rows.iter().copied(), |_| RowKind::Plain);
     Some(table.with_notes([
         "Each number is the change beside the same product without it, within blocks, with its 95 % interval.",
     ]))

@@ -79,6 +79,24 @@ fn the_first_sentence_of_a_run_of_faults_says_what_clients_lost() {
 }
 
 #[test]
+fn a_rate_that_is_offered_is_no_price() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("2026-01-02T03-04-05-prices");
+    common::write_blocks(&folder, 3, 24);
+    let mut run = load_run(&folder).unwrap();
+    run.suite.workloads[1].baseline = Some(run.suite.workloads[0].name.clone());
+    let summary = summary(&run);
+    let of = |load: &str| {
+        let row = summary.prices.iter().find(|row| row.load == load).expect("a row for each load");
+        let price = row.prices.iter().find(|price| price.product == "Alder").expect("one for each product");
+        (price.rate.is_some(), price.cpu.is_some())
+    };
+    assert_eq!((of("max"), of("steady")), ((true, true), (false, true)));
+    let tables: Vec<_> = tables::particular(&summary).into_iter().map(|table| (table.id, table.rows.len())).collect();
+    assert_eq!(tables, [("price-rate".to_owned(), 1), ("price-cpu".to_owned(), 2)]);
+}
+
+#[test]
 fn workloads_that_differ_in_their_routes_are_a_curve() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("2026-01-02T03-04-05-routes");
