@@ -11,6 +11,7 @@ pub mod expect;
 pub mod get;
 pub mod gone;
 pub mod graceful;
+pub mod h2_websocket;
 pub mod h3;
 pub mod head;
 pub mod headers_down;

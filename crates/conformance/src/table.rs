@@ -11,8 +11,8 @@ use weir_model::suite::Protocol;
 use super::cell::{Cell, either};
 use super::checks::keyvalue::{clients, servers, values};
 use super::checks::{
-    back, chunked, errors, expect, get, gone, graceful, h3, head, headers_down, headers_up, http2, http10, keep_alive,
-    large_heads, no_body, path, pipelined, post, reload, resources, slow, streams, tls, trailers,
+    back, chunked, errors, expect, get, gone, graceful, h2_websocket, h3, head, headers_down, headers_up, http2,
+    http10, keep_alive, large_heads, no_body, path, pipelined, post, reload, resources, slow, streams, tls, trailers,
 };
 use super::testbed::Testbed;
 
@@ -146,7 +146,7 @@ pub static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
 type Run = fn(&mut dyn Testbed) -> Result<Cell, Cell>;
 
 /// The functions of the checks.
-const RUNS: [(&str, Run); 55] = [
+const RUNS: [(&str, Run); 56] = [
     ("get", |bed| get::ask(bed)),
     ("head", head::run),
     ("post", post::run),
@@ -180,6 +180,7 @@ const RUNS: [(&str, Run); 55] = [
     ("https-resumption", |bed| tls::resumption(bed)),
     ("h2c", http2::ask),
     ("h2", http2::ask),
+    ("h2-websocket", |bed| h2_websocket::run(bed)),
     ("h2-trailers", |bed| trailers::http2(bed)),
     ("h2-tls", |bed| tls::agreed(bed, "h2")),
     ("h3", h3::ask),

@@ -1,5 +1,5 @@
-//! Checks HTTP/3: a GET, ten at once on one connection, whether the other versions say where it is, a request that is cut short, bodies that
-//! are larger than windows, and what a connection of QUIC has to survive.
+//! Checks HTTP/3: requests alone and ten at once, its announcement by the other versions, cut requests and large bodies. A connection of QUIC
+//! has to survive another port and new keys, and its server lists versions.
 
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -84,7 +84,7 @@ pub fn new_keys(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     })
 }
 
-/// Whether a connection carries requests behind something that happens to it.
+/// Checks that a connection carries requests behind something that happens to it.
 fn survives(
     bed: &mut dyn Testbed,
     happens: impl FnOnce(&mut Http3, &Endpoint) -> Result<(), RequestError>,

@@ -36,7 +36,7 @@ const HALF: usize = 256 << 10;
 
 /// The key of the upgrade: any will do.
 const NONCE: [u8; 16] = *b"weir-conformance";
-const GREETING: &[u8] = b"a message of weir";
+pub(super) const GREETING: &[u8] = b"a message of weir";
 
 /// A connection with a request on it, of which all bytes are looked at as they come.
 pub(super) struct Open {
@@ -61,6 +61,11 @@ impl Open {
             }
         }
         Ok(Some(begun.until(self.transport.clock().now())))
+    }
+
+    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), RequestError> {
+        let until = self.transport.clock().now().plus(TIMEOUT);
+        self.transport.write(bytes, until)
     }
 
     /// Reads some more. False: the response has ended.

@@ -12,7 +12,7 @@ use crate::testbed::Testbed;
 /// One message at once, and a header behind it.
 const TARGET: &str = "/stream?messages=1&first=0s&size=200&trailers=1";
 
-/// What says that a client takes such headers (RFC 9110, section 10.1.4).
+/// A client says by it that it takes such headers (RFC 9110, section 10.1.4).
 const TE: (&str, &str) = ("TE", "trailers");
 
 /// In HTTP/1.1.
@@ -69,7 +69,7 @@ fn split<'i>(input: &'i [u8], at: &[u8]) -> Option<(&'i [u8], &'i [u8])> {
     Some((&input[..found], &input[found + at.len()..]))
 }
 
-/// What stands behind the last chunk; `None`: not all has come, or they are no chunks.
+/// The headers behind the last chunk; `None`: not all has come, or they are no chunks.
 fn behind_chunks(mut body: &[u8]) -> Option<&[u8]> {
     loop {
         let (size, rest) = split(body, b"\r\n")?;
