@@ -164,7 +164,7 @@ pub enum LoadError {
 #[error("{0}")]
 pub struct SpecError(String);
 
-/// What a peer did against its protocol, for people. It ends the connection.
+/// A peer's violation of its protocol, for people. It ends the connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Violation(String);

@@ -394,7 +394,7 @@ impl MessageWatch {
         }
     }
 
-    /// Whether a stream is to be cancelled now; asked once.
+    /// Returns whether a stream is to be cancelled now; asked once.
     pub(crate) fn is_cancelled(stream: &mut Stream) -> bool {
         stream.messages.as_mut().is_some_and(|state| std::mem::take(&mut state.cancels_now) && state.reads)
     }

@@ -2,7 +2,7 @@
 //! [`Protocol`] of a load.
 //!
 //! A message has the number of its connection and its own ([`weir_wire::stamp`]), by which the one that comes back is recognised: so lost,
-//! doubled, altered and reordered ones are told. Pings are answered. Where each connection carries one message, that is complete when the
+//! doubled, altered and reordered ones are told. Pings are answered. A message that is alone on its connection is complete when the
 //! peer's close frame has come behind it, with the code of the client's. It does not know how fast messages are sent, nor who echoes them.
 
 use std::collections::VecDeque;
@@ -66,7 +66,7 @@ struct Sent {
 }
 
 impl Socket {
-    /// Whether a close frame may leave: it is upgraded, and none has left.
+    /// Returns whether a close frame may leave: it is upgraded, and none has left.
     fn can_close(&self) -> bool {
         self.closed.is_none() && self.leaving.is_none() && self.head.is_none()
     }

@@ -170,7 +170,7 @@ impl<P: Protocol> Worker<P> {
         }
     }
 
-    /// The same, where one is to be cancelled. What came of it is a response.
+    /// The same, where one is to be cancelled. Its messages so far are a response.
     #[cold]
     fn cancel_streams_now<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
         for stream_id in self.pool.streams_of(id) {

@@ -231,7 +231,7 @@ pub struct MessageResult {
     pub window: MessageCounts,
     /// Counts of the client's whole life.
     pub total: MessageCounts,
-    /// What became of the streams that the client cancelled, where origin and client read one clock.
+    /// The streams that the client cancelled, as the origin saw them; origin and client have to read one clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancellation: Option<Cancellation>,
     /// When the client cancelled which streams, up to 4,096 of each thread. Weir's runs compare them with the origin's, and leave them out.
