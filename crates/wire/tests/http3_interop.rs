@@ -132,6 +132,7 @@ async fn our_client_and_the_server_of_h3() {
                     assert_eq!(head.headers.get("x-odd"), Some(&odd_value()[..]));
                 }
                 ClientEvent::Data { tag, bytes } => responses[tag as usize].3.extend_from_slice(bytes),
+                ClientEvent::Trailers { headers, .. } => assert_eq!(headers.get("x-sum"), Some(&b"1"[..])),
                 ClientEvent::End { .. } => ended += 1,
                 ClientEvent::Settings => settled = true,
                 other => panic!("{other:?}"),
