@@ -102,9 +102,9 @@ fn the_client_of_tonic_calls_the_origin() {
 
         let sent: Vec<Vec<u8>> = (0..20_u8).map(|n| vec![n; 1 + 1_000 * usize::from(n)]).collect();
         client.ready().await.expect("a connection");
-        let path = PathAndQuery::from_static("/weir.Echo/ClientStream?size=64");
+        let path = PathAndQuery::from_static("/weir.Echo/ClientStream?size=100");
         let response = client.client_streaming(Request::new(iter(sent.clone())), path, Raw).await.expect("a response");
-        assert_eq!(field(&response.into_inner()).len(), 64);
+        assert_eq!(field(&response.into_inner()).len(), 100);
 
         client.ready().await.expect("a connection");
         let path = PathAndQuery::from_static("/weir.Echo/Bidi");

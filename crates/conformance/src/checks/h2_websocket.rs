@@ -61,10 +61,13 @@ pub fn run(bed: &dyn Testbed) -> Result<Cell, Cell> {
     loop {
         let Some(frame) = next(&mut open)? else { return Ok(Cell::no("closes").with("after the CONNECT")) };
         match frame.kind {
-            // An index of the static table alone: 8 is the status 200.
-            HEADERS if frame.stream == 1 && frame.payload.first() != Some(&0x88) => {
-                return Ok(Cell::no("refused").with("the CONNECT gets another status than 200"));
-            }
+            HEADERS if frame.stream == 1 => match status(&frame.payload) {
+                Some(200) => {}
+                Some(status) => return Ok(Cell::no(status.to_string())),
+                None => {
+                    return Ok(Cell::no("refused").with(format!("by a status that is not read: {:?}", frame.payload)));
+                }
+            },
             DATA if frame.stream == 1 => {
                 came.extend_from_slice(&frame.payload);
                 if came == echo {
@@ -94,6 +97,19 @@ fn connect(endpoint: &Endpoint) -> Vec<u8> {
     ];
     let text = |text: &str| [&[text.len() as u8][..], text.as_bytes()].concat();
     headers.iter().flat_map(|(name, value)| [vec![0], text(name), text(value)].concat()).collect()
+}
+
+/// The status at the beginning of a response's headers: an entry of the static table, or three digits without Huffman's code.
+fn status(payload: &[u8]) -> Option<u16> {
+    const TABLE: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
+    match payload {
+        [index @ 0x88..=0x8e, ..] => Some(TABLE[usize::from(index - 0x88)]),
+        [0x08 | 0x18 | 0x48, 3, digits @ ..] => std::str::from_utf8(digits.get(..3)?).ok()?.parse().ok(),
+        // The size of the table.
+        [0x20..=0x3e, rest @ ..] => status(rest),
+        [0x3f, rest @ ..] => status(&rest[rest.iter().position(|byte| byte & 0x80 == 0)? + 1..]),
+        _ => None,
+    }
 }
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -159,7 +175,9 @@ mod tests {
         let cases = [
             ([head.clone(), frame(DATA, 0, 1, first), frame(DATA, 0, 1, rest)].concat(), "yes"),
             ([head.clone(), frame(DATA, 0, 1, b"something")].concat(), "wrong"),
-            (frame(HEADERS, END_HEADERS, 1, &[0x8d]), "refused"),
+            (frame(HEADERS, END_HEADERS, 1, &[0x8d]), "404"),
+            (frame(HEADERS, END_HEADERS, 1, b"\x3f\xe1\x1f\x48\x03403"), "403"),
+            (frame(HEADERS, END_HEADERS, 1, &[0x48, 0x82, 0x64, 0x02]), "refused"),
             ([head, frame(RST_STREAM, 0, 1, &[0; 4])].concat(), "reset"),
             (Vec::new(), "closes"),
         ];
