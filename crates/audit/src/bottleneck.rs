@@ -88,18 +88,23 @@ fn waking(e: &Evidence<'_>) -> f64 {
     switches as f64 / e.load.window_s.max(f64::EPSILON) * WAKING_S
 }
 
-/// The mean share of the window in which anything on the host waited for a disk: it may have been a role.
+/// The mean share of the window in which anything on the host waited for a disk, if a role may have been that: one that used a disk, or of
+/// which nobody knows.
 fn disk_share(e: &Evidence<'_>) -> f64 {
+    if e.usage.iter().all(|role| (role.disk_read_bytes, role.disk_written_bytes) == (Some(0), Some(0))) {
+        return 0.0;
+    }
     let shares: Vec<f64> = e.series.iter().filter(|row| row.who == "host").filter_map(|row| row.psi_io).collect();
     shares.iter().sum::<f64>() / shares.len().max(1) as f64
 }
 
-/// The time that a request and its response are on the way, seconds. It is a round trip to the product, as long as the fastest
-/// connect, and one more to the origin. Without a network it is CPU time.
+/// The time that a request and its response are on the way, seconds. It is a round trip to the product and one more to the origin, each as
+/// long as the fastest connect, and together no longer than the fastest response: connections that are made at once take longer than their
+/// round trip. Without a network it is CPU time.
 fn on_the_way_s(e: &Evidence<'_>) -> f64 {
-    let connect_s = e.load.connect.min_us / 1e6;
     let round_trips = if e.proxied { 2.0 } else { 1.0 };
-    if connect_s > LOOPBACK_S { connect_s * round_trips } else { 0.0 }
+    let fastest_s = (e.load.connect.min_us).min(e.load.latency.min_us / round_trips) / 1e6;
+    if fastest_s > LOOPBACK_S { fastest_s * round_trips } else { 0.0 }
 }
 
 /// The mean time that a request waits for its connection, where many of them make one, seconds.
@@ -218,6 +223,11 @@ pub(super) mod tests {
         trial.waits_s = Some(0.0);
         let sample = trial.series[0].clone();
         trial.series = vec![ResourceSecond { psi_io: Some(0.7), ..sample.clone() }; 10];
+        for role in &mut trial.usage {
+            (role.disk_read_bytes, role.disk_written_bytes) = (Some(0), Some(0));
+        }
+        assert!(fires(&trial), "another's disk");
+        trial.usage[1].disk_read_bytes = Some(4_096);
         assert!(!fires(&trial), "a disk");
         trial.series = vec![ResourceSecond { psi_io: Some(0.0), ..sample }; 10];
         trial.series[0].psi_io = Some(0.9);
@@ -225,7 +235,10 @@ pub(super) mod tests {
         trial.series[0].psi_io = Some(0.0);
         trial.load.connect.min_us = 400.0;
         assert!(fires(&trial), "loopback");
-        trial.load.connect.min_us = 5_000.0;
+        trial.load.connect.min_us = 600.0;
+        trial.load.latency.min_us = 240.0;
+        assert!(fires(&trial), "loopback, and many that are made at once");
+        (trial.load.connect.min_us, trial.load.latency.min_us) = (5_000.0, 10_000.0);
         assert!(!fires(&trial), "the network takes 5 ms");
         trial.load.connect.min_us = 0.0;
         trial.load.connect.mean_us = 9_000.0;
