@@ -1,7 +1,7 @@
 //! What clients lost while something failed, or while slow clients were there: a sentence for each workload.
 
 use weir_model::suite::{Entry, Workload};
-use weir_model::text::{count, list, percent};
+use weir_model::text::{list, percent};
 
 use crate::run::{BASELINE, Run, displayed};
 
@@ -18,8 +18,6 @@ struct Outcome {
     /// Requests without a successful response in the windows with a fault, of all that became due in them.
     failed: u64,
     due: u64,
-    /// Most of them in one window, and the title of its load.
-    most_failed: (u64, String),
     /// Successful responses a second in the worst second, as a share of those before the fault, and the title of its load.
     kept: Option<(f64, String)>,
 }
@@ -55,11 +53,7 @@ fn outcome(run: &Run, workloads: &[Workload], entry: &Entry) -> Option<Outcome> 
         let trials = places.filter_map(|place| run.trials.get(place)).filter(|trial| trial.is_of(entry));
         for trial in displayed(trials) {
             let Some(result) = &trial.measurement.load else { continue };
-            let failed = result.window.error_count();
-            (sum.failed, sum.due) = (sum.failed + failed, sum.due + result.window.due);
-            if failed > sum.most_failed.0 {
-                sum.most_failed = (failed, load.title.clone());
-            }
+            (sum.failed, sum.due) = (sum.failed + result.window.error_count(), sum.due + result.window.due);
             let rates = trial.measurement.faults.iter().filter_map(|fault| Some(fault.outcome(result)?.rate));
             for kept in rates.filter(|(before, _)| *before > 0.0).map(|(before, after)| (after / before).min(1.0)) {
                 if sum.kept.as_ref().is_none_or(|(least, _)| kept < *least) {
@@ -71,7 +65,7 @@ fn outcome(run: &Run, workloads: &[Workload], entry: &Entry) -> Option<Outcome> 
     (sum.due > 0).then_some(sum)
 }
 
-/// "A and B lose no request; C loses 12 of 1,000 (most: a member is killed)."
+/// "A and B lose no request; C loses 0.3 % and D 12 %."
 fn sentence(title: &str, mut outcomes: Vec<Outcome>) -> String {
     let place = if title.is_empty() { String::new() } else { format!("\u{201c}{title}\u{201d}: ") };
     if outcomes.iter().all(|outcome| outcome.failed == 0) {
@@ -84,12 +78,10 @@ fn sentence(title: &str, mut outcomes: Vec<Outcome>) -> String {
     let clean: Vec<String> = clean.into_iter().map(|outcome| outcome.label).collect();
     let lose = if clean.len() == 1 { "loses" } else { "lose" };
     let first = (!clean.is_empty()).then(|| format!("{} {lose} no request", list(&clean)));
-    let lost = |one: Outcome| {
-        let Outcome { label, failed, due, most_failed: (_, load), .. } = one;
-        format!("{label} loses {} of {} (most: {load})", count(failed), count(due))
-    };
-    let words: Vec<String> = first.into_iter().chain(others.into_iter().map(lost)).collect();
-    format!("{place}{}.", words.join("; "))
+    let mut verb = " loses";
+    let lost = |one: &Outcome| format!("{}{} {}", one.label, std::mem::take(&mut verb), percent(share(one)));
+    let lost = list(&others.iter().map(lost).collect::<Vec<_>>());
+    format!("{place}{}.", first.into_iter().chain([lost]).collect::<Vec<_>>().join("; "))
 }
 
 /// " In the worst second of a fault, A keeps 99 % of its earlier rate and B 12 % (1,000 slow readers)."
@@ -125,8 +117,8 @@ mod tests {
                     (1,000 slow readers).";
         assert_eq!(sentence("GET", vec![kept("A", 0.12), kept("B", 0.99)]), says);
         assert_eq!(sentence("", vec![Outcome { due: 1, ..Outcome::default() }]), "No request is lost.");
-        let lost = |label: &str, failed| Outcome { failed, most_failed: (failed, "a kill".into()), ..kept(label, 0.0) };
-        let says = "C loses no request; B loses 3 of 1,000 (most: a kill); A loses 12 of 1,000 (most: a kill).";
+        let lost = |label: &str, failed| Outcome { failed, ..kept(label, 0.0) };
+        let says = "C loses no request; B loses 0.30 % and A 1.2 %.";
         assert_eq!(sentence("", vec![lost("A", 12), lost("B", 3), kept("C", 0.5)]), says);
     }
 }
