@@ -21,6 +21,10 @@ mod load {
 // Where they look for each other.
 use load::{clock, counts};
 
+mod error {
+    pub(crate) use weir_load::SpecError;
+}
+
 use anyhow::{Context, bail};
 use weir_model::suite::Arrivals;
 
