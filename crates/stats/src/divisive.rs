@@ -250,4 +250,14 @@ mod tests {
         let mean = all.iter().sum::<f64>() / all.len() as f64;
         assert!(mean.abs() < 0.2, "{mean}");
     }
+
+    #[test]
+    fn a_change_that_is_seen_matters_from_the_least_difference_on() {
+        let series: Vec<f64> = (0..60).map(|n| if n < 30 { 1.0 } else { 1.01 } + f64::from(n % 3) * 1e-4).collect();
+        let at = |least| {
+            let changes = change_points(&series, &Changes { false_alarms: 0.05, least, seed: 1 });
+            changes.iter().map(|change| change.at).collect::<Vec<_>>()
+        };
+        assert_eq!((at(0.005), at(0.02)), (vec![30], vec![]));
+    }
 }
