@@ -129,8 +129,10 @@ pub(super) fn remarks(summary: &Summary) -> Vec<String> {
             some(&overall.without)
         ));
     }
-    for row in summary.overall.iter().flat_map(|overall| &overall.rows).filter(|row| !row.missing.is_empty()) {
-        remarks.push(format!("{} is not ranked: it has no number that counts in {}.", row.label, some(&row.missing)));
+    let unranked = summary.overall.iter().flat_map(|overall| &overall.rows).filter(|row| !row.missing.is_empty());
+    for (missing, labels) in grouped(unranked.map(|row| (some(&row.missing), row.label.clone()))) {
+        let are = if labels.len() == 1 { "is not ranked: it has" } else { "are not ranked: they have" };
+        remarks.push(format!("{} {are} no number that counts in {missing}.", list(&labels)));
     }
     remarks.extend(summary.skipped.iter().map(|sentence| format!("{sentence}.")));
     remarks.extend(caches(summary));
