@@ -88,8 +88,7 @@ fn waking(e: &Evidence<'_>) -> f64 {
     switches as f64 / e.load.window_s.max(f64::EPSILON) * WAKING_S
 }
 
-/// The mean share of the window in which anything on the host waited for a disk, if a role may have been that: one that used a disk, or of
-/// which nobody knows.
+/// The mean share of the window in which anything on the host waited for a disk. It is 0 where no role used one, as far as is known.
 fn disk_share(e: &Evidence<'_>) -> f64 {
     if e.usage.iter().all(|role| (role.disk_read_bytes, role.disk_written_bytes) == (Some(0), Some(0))) {
         return 0.0;
@@ -99,8 +98,8 @@ fn disk_share(e: &Evidence<'_>) -> f64 {
 }
 
 /// The time that a request and its response are on the way, seconds. It is a round trip to the product and one more to the origin, each as
-/// long as the fastest connect, and together no longer than the fastest response: connections that are made at once take longer than their
-/// round trip. Without a network it is CPU time.
+/// long as the fastest connect. Connections that are made at once take longer than that, so the fastest response is a limit. Without a network
+/// it is CPU time.
 fn on_the_way_s(e: &Evidence<'_>) -> f64 {
     let round_trips = if e.proxied { 2.0 } else { 1.0 };
     let fastest_s = (e.load.connect.min_us).min(e.load.latency.min_us / round_trips) / 1e6;

@@ -87,6 +87,12 @@ impl Run {
         self.trials.iter().enumerate().filter(|(_, trial)| of(trial)).map(|(place, _)| place).collect()
     }
 
+    /// The trials of an entry under one load whose numbers are shown, of all these workloads together ([`displayed`]).
+    pub(crate) fn displayed_of(&self, workloads: &[Workload], load: &Load, entry: &Entry) -> Vec<&Trial> {
+        let places = workloads.iter().flat_map(|workload| self.places_of(&workload.name, &load.name));
+        displayed(places.filter_map(|place| self.trials.get(place)).filter(|trial| trial.is_of(entry)))
+    }
+
     /// How a reader knows a product: as its makers write it, where the run recorded that.
     pub fn title_of<'a>(&'a self, product: &'a str) -> &'a str {
         let facts = self.environment.iter().flat_map(|e| &e.products).find(|facts| facts.name == product);

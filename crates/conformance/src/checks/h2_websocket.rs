@@ -1,4 +1,4 @@
-//! Checks whether a WebSocket can be opened on a stream of HTTP/2 (RFC 8441): the server's SETTINGS offer it, a CONNECT with a protocol opens
+//! Checks whether a WebSocket can be opened on a stream of HTTP/2 (RFC 8441). The server's SETTINGS offer it, a CONNECT with a protocol opens
 //! it, and DATA carries its frames.
 //!
 //! weir's own HTTP/2 refuses CONNECT, so the few frames that this needs are written and read here.
@@ -19,7 +19,7 @@ const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const GOAWAY: u8 = 7;
 
-/// Of HEADERS: no CONTINUATION follows. Of SETTINGS: an acknowledgement.
+/// Flags: no CONTINUATION follows HEADERS; SETTINGS are acknowledged.
 const END_HEADERS: u8 = 4;
 const ACK: u8 = 1;
 

@@ -139,10 +139,12 @@ pub fn versions(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
 
 /// The versions that a datagram lists (RFC 9000, section 17.2.1); `None`: it is no such list.
 fn listed(datagram: &[u8]) -> Option<Vec<u32>> {
-    let rest = datagram.strip_prefix(&[*datagram.first().filter(|first| **first & 0x80 != 0)?])?;
+    let (first, rest) = datagram.split_first()?;
     let ids = [&[0, 0, 0, 0, 8][..], &FROM, &[8], &TO].concat();
     let (versions, rest) = rest.strip_prefix(ids.as_slice())?.as_chunks::<4>();
-    (!versions.is_empty() && rest.is_empty()).then(|| versions.iter().copied().map(u32::from_be_bytes).collect())
+    let is_long = first & 0x80 != 0;
+    (is_long && !versions.is_empty() && rest.is_empty())
+        .then(|| versions.iter().copied().map(u32::from_be_bytes).collect())
 }
 
 fn words(versions: &[u32]) -> String {

@@ -146,20 +146,18 @@ impl RunningTrial<'_> {
     }
 
     /// What was measured, with what the origin counted and the product logged since `before`, when all is answered.
-    pub fn settled(&self, point: &PointSpec, before: Prepared, measured: Measured) -> Result<Measured, Failure> {
+    pub fn settled(&self, point: &PointSpec, before: Prepared, mut measured: Measured) -> Result<Measured, Failure> {
         let last = point.point == point.of && !self.trial.spec.chain.is_some_and(SharedStart::goes_on);
         let (origin, clock) = (&self.started.origin, self.trial.context.hosts.clock());
         let counters = if last { settled_counters } else { quiet_counters };
         let after = counters(origin, clock.as_ref())?;
         let mut counters = before.counters.zip(after).map(|(before, after)| after.since(&before));
-        let mut load = measured.load;
         let ended = counters.as_mut().map(|counters| std::mem::take(&mut counters.ended_early));
-        if let Some(messages) = &mut load.messages {
+        if let Some(messages) = &mut measured.load.messages {
             let cancelled = std::mem::take(&mut messages.cancelled_at);
             let ended = ended.filter(|_| !cancelled.is_empty() && self.trial.context.hosts.one_clock());
             messages.cancellation = ended.map(|ended| Cancellation::of(&cancelled, &ended));
         }
-        let measured = Measured { load, ..measured };
         let access_log = match before.access_log {
             Some(before) => self.access_log_since(before, &measured.load)?,
             None => None,

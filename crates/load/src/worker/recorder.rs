@@ -353,7 +353,7 @@ mod tests {
         let mut recorder = Recorder::new(&plan, 0, 0, messages, spares);
         assert_eq!(recorder.cpu(), (CpuTime::default(), 0, 0.0), "no window");
         let used = CpuTime { user_us: 700, system_us: 300 };
-        // Of 2 ms the thread used 1 ms, 0.4 of them for polling.
+        // In 2 ms the thread used 1 ms, 0.4 of them for polling.
         recorder.cpu = [Some((CpuTime::default(), 0, 1_000_000)), Some((used, 2_000_000, 1_400_000))];
         assert_eq!(recorder.cpu(), (used, 400, 0.3));
     }

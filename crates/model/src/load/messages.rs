@@ -253,15 +253,15 @@ pub struct StreamEnd {
 pub struct Cancellation {
     /// Streams that were looked for: those cancelled whose times were kept.
     pub cancelled: u64,
-    /// Of these, those whose end the origin saw before their last message.
+    /// Streams of these whose end the origin saw before their last message.
     pub seen: u64,
-    /// Of these, those whose end it saw within [`Cancellation::WITHIN`].
+    /// Streams of these whose end it saw within [`Cancellation::WITHIN`].
     pub in_time: u64,
-    /// Of those that it saw, the median, µs.
+    /// The median time until it saw one, µs.
     pub p50_us: f64,
-    /// Of those that it saw, the 99th percentile, µs.
+    /// The 99th percentile of these times, µs.
     pub p99_us: f64,
-    /// Of those that it saw, the longest, µs.
+    /// The longest of these times, µs.
     pub max_us: f64,
 }
 

@@ -1,5 +1,7 @@
 //! What clients saw of routes that changed: a row for each product, workload and load, and a sentence.
 
+use std::slice;
+
 use serde::Serialize;
 use weir_model::change::ChangeOutcome;
 use weir_model::load::{ErrorKind, LoadResult};
@@ -10,7 +12,7 @@ use weir_model::text::{count, counted, human_us, list};
 use weir_stats::median;
 
 use super::FailedTrial;
-use crate::run::{Run, displayed};
+use crate::run::Run;
 
 /// How requests fail whose connection ends under them.
 const CUT: [ErrorKind; 4] = [ErrorKind::Reset, ErrorKind::ClosedEarly, ErrorKind::Truncated, ErrorKind::StreamReset];
@@ -61,9 +63,8 @@ pub(super) fn rows(run: &Run) -> Vec<ChangeRow> {
 }
 
 fn row(run: &Run, workload: &Workload, load: &Load, entry: &Entry) -> Option<ChangeRow> {
-    let places = run.places_of(&workload.name, &load.name);
-    let trials = places.iter().filter_map(|place| run.trials.get(*place)).filter(|trial| trial.is_of(entry));
-    let measured: Vec<(&Measurement, &LoadResult)> = displayed(trials)
+    let measured: Vec<(&Measurement, &LoadResult)> = run
+        .displayed_of(slice::from_ref(workload), load, entry)
         .into_iter()
         .filter_map(|trial| Some((&trial.measurement, trial.measurement.load.as_ref()?)))
         .collect();

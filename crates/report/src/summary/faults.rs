@@ -3,7 +3,7 @@
 use weir_model::suite::{Entry, Workload};
 use weir_model::text::{list, percent};
 
-use crate::run::{BASELINE, Run, displayed};
+use crate::run::{BASELINE, Run};
 
 /// More workloads than this share one sentence.
 const MOST_SENTENCES: usize = 3;
@@ -49,9 +49,7 @@ pub(super) fn answer(run: &Run) -> Option<String> {
 fn outcome(run: &Run, workloads: &[Workload], entry: &Entry) -> Option<Outcome> {
     let mut sum = Outcome { label: run.label_of(entry), ..Outcome::default() };
     for load in run.suite.loads.iter().filter(|load| !load.faults.is_empty()) {
-        let places = workloads.iter().flat_map(|workload| run.places_of(&workload.name, &load.name));
-        let trials = places.filter_map(|place| run.trials.get(place)).filter(|trial| trial.is_of(entry));
-        for trial in displayed(trials) {
+        for trial in run.displayed_of(workloads, load, entry) {
             let Some(result) = &trial.measurement.load else { continue };
             (sum.failed, sum.due) = (sum.failed + result.window.error_count(), sum.due + result.window.due);
             let rates = trial.measurement.faults.iter().filter_map(|fault| Some(fault.outcome(result)?.rate));

@@ -1,12 +1,14 @@
 //! What products did to the messages of streams: a row for each of them, workload and load, and a sentence.
 
+use std::slice;
+
 use serde::Serialize;
 use weir_model::load::{Cancellation, MessageCounts, MessageResult, Quantiles, StreamVerdict};
 use weir_model::suite::{Entry, Load, Workload};
 use weir_model::text::list;
 use weir_stats::median;
 
-use crate::run::{BASELINE, Run, displayed};
+use crate::run::{BASELINE, Run};
 
 /// One product under one workload and load. Times are medians of its trials' medians or percentiles, counts are sums.
 #[derive(Debug, Clone, Serialize)]
@@ -54,10 +56,9 @@ pub(super) fn rows(run: &Run) -> Vec<StreamRow> {
 }
 
 fn row(run: &Run, workload: &Workload, load: &Load, entry: &Entry) -> Option<StreamRow> {
-    let places = run.places_of(&workload.name, &load.name);
-    let trials = places.iter().filter_map(|place| run.trials.get(*place)).filter(|trial| trial.is_of(entry));
+    let trials = run.displayed_of(slice::from_ref(workload), load, entry);
     let results: Vec<&MessageResult> =
-        displayed(trials).into_iter().filter_map(|trial| trial.measurement.load.as_ref()?.messages.as_ref()).collect();
+        trials.iter().filter_map(|trial| trial.measurement.load.as_ref()?.messages.as_ref()).collect();
     let mut sum = MessageResult::default();
     for result in &results {
         sum.window.add(&result.window);
