@@ -127,7 +127,7 @@ pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
     /// # Errors
     /// What ends the connection.
     fn receive(
-        &self,
+        &mut self,
         session: &mut Self::Session,
         input: &mut &[u8],
         responses: &mut Responses<'_>,
@@ -213,8 +213,6 @@ pub(crate) enum Refusal {
 /// What came, as far as it concerns the worker. Streams count from 0 on each connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// Part of a response; [`Responses`] was told.
-    Progress,
     /// So many streams may be open. The first ends the negotiation.
     Streams(u32),
     /// A response is complete. Not `reusable`: the connection takes no more requests, and its other responses are lost.
@@ -351,15 +349,6 @@ impl PartialResponse<'_> {
     pub(crate) fn trailers<'h>(&mut self, headers: impl Iterator<Item = (&'h [u8], &'h [u8])>) {
         if let Some(messages) = &mut self.watches.messages {
             messages.check_status(self.stream, headers);
-        }
-    }
-
-    /// Its head of HTTP/1.1 came, in which its ID is looked for if it should have one.
-    #[inline]
-    pub(crate) fn check_id_in(&mut self, head: &[u8]) {
-        if let Some(ids) = &mut self.watches.ids {
-            let value = ids.find(head);
-            ids.check(self.stream.request_id, self.stream.sent(), value);
         }
     }
 

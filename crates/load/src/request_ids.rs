@@ -2,8 +2,8 @@
 //! protocols write the ID into the request and find the response's; `worker` and `result` read the counts. It does not know
 //! connections, nor what the counts mean for a product (the audit does).
 
-use weir_model::load::{RESPONSE_HEADER, RequestIdCounts, RequestIds};
-use weir_wire::request_id::{HeaderFinder, RequestId, ResponseKey, ResponseTag};
+use weir_model::load::{RequestIdCounts, RequestIds};
+use weir_wire::request_id::{RequestId, ResponseKey, ResponseTag};
 
 /// IDs of other requests that are remembered.
 const REMEMBERED: usize = 1_024;
@@ -17,7 +17,6 @@ pub(crate) struct RequestIdWatch {
     key: ResponseKey,
     /// The number of the next request.
     next: u64,
-    finder: HeaderFinder,
     /// IDs of other requests that responses had, each at the place that its number gives.
     of_others: Vec<RequestId>,
     /// What came of them so far.
@@ -27,10 +26,9 @@ pub(crate) struct RequestIdWatch {
 impl RequestIdWatch {
     /// For the thread with this number of all.
     pub(crate) fn new(ids: &RequestIds, thread: u32) -> RequestIdWatch {
-        let finder = HeaderFinder::new(RESPONSE_HEADER);
         let (load, one_clock, key) = (ids.load, ids.one_clock, ResponseKey(ids.key));
         let of_others = vec![RequestId::default(); REMEMBERED];
-        RequestIdWatch { load, thread, one_clock, key, next: 0, finder, of_others, counts: RequestIdCounts::default() }
+        RequestIdWatch { load, thread, one_clock, key, next: 0, of_others, counts: RequestIdCounts::default() }
     }
 
     /// The request ID that is encoded now.
@@ -45,12 +43,6 @@ impl RequestIdWatch {
         let id = self.id();
         self.next += 1;
         id
-    }
-
-    /// The response's ID in a head of HTTP/1.1.
-    #[inline]
-    pub(crate) fn find<'h>(&mut self, head: &'h [u8]) -> Option<&'h [u8]> {
-        self.finder.find(head)
     }
 
     /// The request with this ID, sent at `sent`, had a response with this header.

@@ -8,10 +8,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use weir_net::{Clock, Conn};
-use weir_wire::http1::RequestHead;
+use weir_wire::http1::{HeadMemo, RequestHead, RequestLine};
 use weir_wire::http2::{self, Detected};
 use weir_wire::openai;
-use weir_wire::request_id::{HeaderFinder, OWN, REQUEST_ID_LENGTH, RESPONSE_LENGTH, RequestId, ResponseKey};
+use weir_wire::request_id::{OWN, REQUEST_ID_LENGTH, RESPONSE_LENGTH, RequestId, ResponseKey};
 
 use crate::counters::WorkerCounters;
 use crate::fault::Fault;
@@ -50,6 +50,8 @@ pub(crate) struct HttpShared {
     spare: Vec<Vec<u8>>,
     /// For what is repeated of requests.
     pub(crate) room: Room,
+    /// The last head of HTTP/1, of whatever connection.
+    pub(crate) heads: HeadMemo<RequestLine>,
     /// For HTTP/2 frames.
     frames: Vec<u8>,
     /// Delay and faults of responses whose target does not specify them.
@@ -59,7 +61,6 @@ pub(crate) struct HttpShared {
     random: Random,
     /// The header with the request IDs, in lower case, and the IDs that this worker has seen.
     request_id_header: Box<str>,
-    request_id_finder: HeaderFinder,
     ids: RequestIdMemory,
     /// Compares them with what the client sent.
     pub(crate) check: RequestCheck,
@@ -89,7 +90,6 @@ impl HttpShared {
     ) -> HttpShared {
         HttpShared {
             request_id_header: ids.to_ascii_lowercase().into(),
-            request_id_finder: HeaderFinder::new(ids),
             ids: RequestIdMemory::default(),
             check: RequestCheck::new(response_key.into()),
             worker,
@@ -98,6 +98,7 @@ impl HttpShared {
             writer: Writer::new(worker as u16, response_key, clock.clone()),
             spare: Vec::new(),
             room: Room::default(),
+            heads: HeadMemo::new(ids),
             frames: Vec::new(),
             special: options.is_special(),
             random: Random::new(options.seed, worker),
@@ -166,8 +167,7 @@ impl HttpState {
     /// The head of a counted request of HTTP/1.1 came: its ID, and whether it is as the client sent it.
     #[inline]
     pub(crate) fn identify_http1(&mut self, head: &RequestHead<'_>) -> IdentifiedRequest {
-        let value = self.shared.request_id_finder.find(head.raw);
-        self.identify(value, |check, value, counters| check.head_http1(head, value, counters))
+        self.identify(head.marked, |check, value, counters| check.head_http1(head, value, counters))
     }
 
     /// The same of HTTP/2.

@@ -64,7 +64,7 @@ impl Http1 {
         let mut input = bytes;
         while pipeline.reads() {
             let before = input.len();
-            let event = parser.next(&mut input);
+            let event = parser.next_with(&mut input, Some(&mut state.shared.heads));
             let read = before - input.len();
             match event {
                 Ok(Some(RequestEvent::Head(head))) => {

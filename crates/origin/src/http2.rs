@@ -368,11 +368,11 @@ impl<H: Half> Http2<H> {
         mut request: Request,
         fault: Option<Fault>,
     ) {
+        let resolved = &request.resolved;
         if fault.is_some()
+            || resolved.plan.close
             || (T::COPIES && request.is_large())
-            || request.echoed.is_large()
-            || request.resolved.plan.close
-            || request.messages().is_some()
+            || (!resolved.fixed && (request.echoed.is_large() || request.messages().is_some()))
         {
             return self.respond_specially(output, state, request, fault);
         }

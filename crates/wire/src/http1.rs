@@ -15,13 +15,15 @@ pub mod encode;
 mod error;
 mod head;
 mod headers;
+mod memo;
 mod request;
 mod response;
 
 pub use error::ParseError;
 pub use headers::{header, headers};
-pub use request::RequestParser;
-pub use response::ResponseParser;
+pub use memo::HeadMemo;
+pub use request::{RequestLine, RequestParser};
+pub use response::{ResponseParser, StatusLine};
 
 /// Bounds on what a peer may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +95,8 @@ pub struct ResponseHead<'a> {
     pub framing: Framing,
     /// All bytes of the head, start line to the empty line; read with [`headers`].
     pub raw: &'a [u8],
+    /// The value of the header that the [`HeadMemo`] knows by name, if there is a memo and the head has one.
+    pub marked: Option<&'a [u8]>,
 }
 
 /// An event of the server half.
@@ -126,6 +130,8 @@ pub struct RequestHead<'a> {
     pub connection: ConnectionHeader,
     /// All bytes of the head; read with [`headers`].
     pub raw: &'a [u8],
+    /// The value of the header that the [`HeadMemo`] knows by name, if there is a memo and the head has one.
+    pub marked: Option<&'a [u8]>,
 }
 
 /// The `Connection` header, classified.

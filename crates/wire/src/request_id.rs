@@ -189,7 +189,7 @@ impl HeaderFinder {
 
 /// Whether a value has neither white space nor a line's end anywhere, so that it is all of one line's value.
 #[inline]
-fn is_plain(value: &[u8]) -> bool {
+pub(crate) fn is_plain(value: &[u8]) -> bool {
     value.iter().fold(true, |plain, byte| plain & matches!(byte, b'!'..=b'~'))
 }
 

@@ -4,8 +4,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use weir_model::load::{LoadSpec, RequestSpec};
-use weir_wire::http1::{Framing, Limits, ParseError, ResponseEvent, ResponseParser, encode, headers};
+use weir_model::load::{LoadSpec, RESPONSE_HEADER, RequestSpec};
+use weir_wire::http1::{
+    Framing, HeadMemo, Limits, ParseError, ResponseEvent, ResponseParser, StatusLine, encode, headers,
+};
 use weir_wire::request_id::RequestId;
 
 use super::http_template::{BODY_IN_PLACE, HttpTemplate, header, headers_but, value_without_id};
@@ -18,6 +20,8 @@ use crate::generator::Generator;
 pub(crate) struct Http1 {
     requests: Arc<[Request]>,
     pipelined: bool,
+    /// The last head, of whatever connection.
+    memo: HeadMemo<StatusLine>,
 }
 
 /// A kind of request.
@@ -75,7 +79,8 @@ impl Protocol for Http1 {
 
     fn new(spec: &LoadSpec, _: Instance) -> Result<Http1, SpecError> {
         let requests = spec.requests.iter().map(|request| Request::new(spec, request)).collect::<Result<_, _>>()?;
-        Ok(Http1 { requests, pipelined: spec.protocol.streams() > 1 })
+        let memo = HeadMemo::new(RESPONSE_HEADER);
+        Ok(Http1 { requests, pipelined: spec.protocol.streams() > 1, memo })
     }
 
     fn connect(&self, session: &mut Session, _number: u32, _out: &mut Vec<u8>) -> bool {
@@ -112,7 +117,7 @@ impl Protocol for Http1 {
 
     #[inline]
     fn receive(
-        &self,
+        &mut self,
         session: &mut Session,
         input: &mut &[u8],
         responses: &mut Responses<'_>,
@@ -124,10 +129,10 @@ impl Protocol for Http1 {
         let stream = session.oldest();
         let mut response = responses.of(stream);
         let reusable = loop {
-            match session.parser.next(input) {
+            match session.parser.next_with(input, Some(&mut self.memo)) {
                 Ok(Some(ResponseEvent::Head(head))) => {
                     response.head(head.status, length(head.framing));
-                    response.check_id_in(head.raw);
+                    response.check_id(|| head.marked);
                     response.headers(headers(head.raw));
                 }
                 Ok(Some(ResponseEvent::Body(piece))) => response.body(piece),
@@ -272,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_session_is_read_without_a_worker() {
-        let protocol = Http1::new(&spec(), Instance::default()).unwrap();
+        let mut protocol = Http1::new(&spec(), Instance::default()).unwrap();
         let mut session = Session::default();
         assert!(protocol.connect(&mut session, 0, &mut Vec::new()));
         let expectations = [Expectation::of(&spec().requests[0], spec().protocol)];
@@ -286,16 +291,16 @@ mod tests {
             reasons: Reasons::default(),
         };
         let mut generator = Generator::for_tests(&spec());
-        let mut receive = |session: &mut Session, mut input: &[u8]| {
+        let mut receive = |protocol: &mut Http1, session: &mut Session, mut input: &[u8]| {
             let mut responses = Responses::new(&mut streams, &expectations, &mut watches, 5);
             protocol.receive(session, &mut input, &mut responses, &mut Vec::new())
         };
         let sent = protocol.encode(&mut session, 0, 0, None, &mut generator, &mut Vec::new()).unwrap();
         assert!(matches!(sent, Encoded::Ready(b"GET /x?y=1 HTTP/1.1\r\nHost: origin.test\r\n\r\n", b"")));
-        assert_eq!(receive(&mut session, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no"), Ok(None));
+        assert_eq!(receive(&mut protocol, &mut session, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no"), Ok(None));
         let complete = Event::Complete { stream: 0, reusable: true };
-        assert_eq!(receive(&mut session, b"k"), Ok(Some(complete)));
-        assert_eq!(receive(&mut session, b"HTTP"), Err(ParseError::Unsolicited), "nothing was asked");
+        assert_eq!(receive(&mut protocol, &mut session, b"k"), Ok(Some(complete)));
+        assert_eq!(receive(&mut protocol, &mut session, b"HTTP"), Err(ParseError::Unsolicited), "nothing was asked");
         assert_eq!((streams[0].first, streams[0].response.status(), streams[0].response.size()), (5, 200, 2));
     }
 
@@ -309,7 +314,7 @@ mod tests {
         };
         for (hash, skippable) in [(None, 9_998), (Some(7), 0)] {
             let spec = hashed(hash);
-            let protocol = Http1::new(&spec, Instance::default()).unwrap();
+            let mut protocol = Http1::new(&spec, Instance::default()).unwrap();
             let mut session = Session::default();
             assert!(protocol.connect(&mut session, 0, &mut Vec::new()));
             let expectations = [Expectation::of(&spec.requests[0], spec.protocol)];

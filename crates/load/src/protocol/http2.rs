@@ -103,50 +103,52 @@ impl Protocol for Http2 {
 
     #[inline]
     fn receive(
-        &self,
+        &mut self,
         session: &mut Self::Session,
         input: &mut &[u8],
         responses: &mut Responses<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Option<Event>, Violation> {
         let Some(client) = session else { return Ok(None) };
-        let event = match client.next(input, out) {
-            Ok(Some(event)) => event,
-            Ok(None) => return Ok(None),
-            Err(error) => return Err(format!("not HTTP/2: {error}").into()),
-        };
-        Ok(Some(match event {
-            ClientEvent::Data { tag, bytes } => {
-                responses.of(tag).body(bytes);
-                Event::Progress
-            }
-            ClientEvent::Head { tag, head } => {
-                on_head(responses, tag, head);
-                Event::Progress
-            }
-            ClientEvent::Informational { tag, .. } => {
-                responses.of(tag).begun();
-                Event::Progress
-            }
-            ClientEvent::Trailers { tag, headers } => {
-                responses.of(tag).trailers(headers.iter());
-                Event::Progress
-            }
-            ClientEvent::End { tag, sent } => {
-                if !sent {
-                    responses.of(tag).before_its_request();
+        loop {
+            let event = match client.next(input, out) {
+                Ok(Some(event)) => event,
+                Ok(None) => return Ok(None),
+                Err(error) => return Err(format!("not HTTP/2: {error}").into()),
+            };
+            return Ok(Some(match event {
+                ClientEvent::Data { tag, bytes } => {
+                    responses.of(tag).body(bytes);
+                    continue;
                 }
-                Event::Complete { stream: tag, reusable: true }
-            }
-            ClientEvent::Reset { tag, cause } => match cause {
-                // The peer never processed it, so that it can be sent elsewhere (RFC 9113 section 8.7).
-                ResetCause::GoneAway => Event::Unprocessed { stream: tag },
-                ResetCause::Peer(_) => failed(responses, tag, ErrorKind::StreamReset, cause),
-                ResetCause::Malformed(_) => failed(responses, tag, ErrorKind::Protocol, cause),
-            },
-            ClientEvent::Settings => Event::Streams(client.streams()),
-            ClientEvent::GoAway { .. } => Event::GoAway,
-        }))
+                ClientEvent::Head { tag, head } => {
+                    on_head(responses, tag, head);
+                    continue;
+                }
+                ClientEvent::Informational { tag, .. } => {
+                    responses.of(tag).begun();
+                    continue;
+                }
+                ClientEvent::Trailers { tag, headers } => {
+                    responses.of(tag).trailers(headers.iter());
+                    continue;
+                }
+                ClientEvent::End { tag, sent } => {
+                    if !sent {
+                        responses.of(tag).before_its_request();
+                    }
+                    Event::Complete { stream: tag, reusable: true }
+                }
+                ClientEvent::Reset { tag, cause } => match cause {
+                    // The peer never processed it, so that it can be sent elsewhere (RFC 9113 section 8.7).
+                    ResetCause::GoneAway => Event::Unprocessed { stream: tag },
+                    ResetCause::Peer(_) => failed(responses, tag, ErrorKind::StreamReset, cause),
+                    ResetCause::Malformed(_) => failed(responses, tag, ErrorKind::Protocol, cause),
+                },
+                ClientEvent::Settings => Event::Streams(client.streams()),
+                ClientEvent::GoAway { .. } => Event::GoAway,
+            }));
+        }
     }
 
     fn end_of_input(&self, session: &mut Self::Session) -> Result<u32, Option<Violation>> {

@@ -87,7 +87,7 @@ impl Protocol for Http3 {
 
     #[inline]
     fn receive(
-        &self,
+        &mut self,
         session: &mut Self::Session,
         input: &mut &[u8],
         responses: &mut Responses<'_>,
@@ -108,7 +108,10 @@ impl Protocol for Http3 {
                     continue;
                 };
                 *under_way = Some((stream, rest.len(), fin));
-                return Ok(Some(on_event(event, responses, out)));
+                match on_event(event, responses, out) {
+                    Some(event) => return Ok(Some(event)),
+                    None => continue,
+                }
             }
             // The driver never cuts a frame.
             let Some((header, rest)) = input.split_first_chunk::<HEADER>() else { return Ok(None) };
@@ -122,8 +125,8 @@ impl Protocol for Http3 {
                 Kind::ResetStream => {
                     let code = take_code(header, input);
                     let event = client.reset(header.stream, code).map_err(|error| close(&error, out))?;
-                    if let Some(event) = event {
-                        return Ok(Some(on_event(event, responses, out)));
+                    if let Some(event) = event.and_then(|event| on_event(event, responses, out)) {
+                        return Ok(Some(event));
                     }
                 }
                 // A server may not want the rest of a request to which it responds (RFC 9114 section 4.1).
@@ -170,39 +173,31 @@ fn take_code(header: Header, input: &mut &[u8]) -> u64 {
     quic::code(payload)
 }
 
+/// Feeds an event to its response. Returns what concerns the worker of it.
 #[inline]
-fn on_event(event: ClientEvent<'_>, responses: &mut Responses<'_>, out: &mut Vec<u8>) -> Event {
+fn on_event(event: ClientEvent<'_>, responses: &mut Responses<'_>, out: &mut Vec<u8>) -> Option<Event> {
     match event {
-        ClientEvent::Data { tag, bytes } => {
-            responses.of(tag).body(bytes);
-            Event::Progress
+        ClientEvent::Data { tag, bytes } => responses.of(tag).body(bytes),
+        ClientEvent::Head { tag, head } => on_head(responses, tag, head),
+        ClientEvent::Informational { tag, .. } => responses.of(tag).begun(),
+        ClientEvent::Trailers { tag, headers } => responses.of(tag).trailers(headers.iter()),
+        ClientEvent::End { tag } => return Some(Event::Complete { stream: tag, reusable: true }),
+        ClientEvent::Reset { tag, id, cause } => {
+            return Some(match cause {
+                // The peer never processed it, so that it can be sent elsewhere (RFC 9114 section 5.2).
+                ResetCause::GoneAway => {
+                    quic::put_give_up(out, id, Code::REQUEST_CANCELLED.0);
+                    Event::Unprocessed { stream: tag }
+                }
+                ResetCause::Peer(_) => failed(responses, tag, ErrorKind::StreamReset, cause),
+                ResetCause::Malformed(_) => {
+                    quic::put_give_up(out, id, cause.code().0);
+                    failed(responses, tag, ErrorKind::Protocol, cause)
+                }
+            });
         }
-        ClientEvent::Head { tag, head } => {
-            on_head(responses, tag, head);
-            Event::Progress
-        }
-        ClientEvent::Informational { tag, .. } => {
-            responses.of(tag).begun();
-            Event::Progress
-        }
-        ClientEvent::Trailers { tag, headers } => {
-            responses.of(tag).trailers(headers.iter());
-            Event::Progress
-        }
-        ClientEvent::End { tag } => Event::Complete { stream: tag, reusable: true },
-        ClientEvent::Reset { tag, id, cause } => match cause {
-            // The peer never processed it, so that it can be sent elsewhere (RFC 9114 section 5.2).
-            ResetCause::GoneAway => {
-                quic::put_give_up(out, id, Code::REQUEST_CANCELLED.0);
-                Event::Unprocessed { stream: tag }
-            }
-            ResetCause::Peer(_) => failed(responses, tag, ErrorKind::StreamReset, cause),
-            ResetCause::Malformed(_) => {
-                quic::put_give_up(out, id, cause.code().0);
-                failed(responses, tag, ErrorKind::Protocol, cause)
-            }
-        },
-        ClientEvent::Settings => Event::Progress,
-        ClientEvent::GoAway => Event::GoAway,
+        ClientEvent::Settings => {}
+        ClientEvent::GoAway => return Some(Event::GoAway),
     }
+    None
 }

@@ -267,7 +267,7 @@ impl<D: Dialect> Protocol for KeyValue<D> {
 
     #[inline]
     fn receive(
-        &self,
+        &mut self,
         session: &mut Self::Session,
         input: &mut &[u8],
         responses: &mut Responses<'_>,

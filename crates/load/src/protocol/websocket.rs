@@ -176,7 +176,7 @@ impl Protocol for WebSocket {
 
     #[inline]
     fn receive(
-        &self,
+        &mut self,
         session: &mut Self::Session,
         input: &mut &[u8],
         responses: &mut Responses<'_>,

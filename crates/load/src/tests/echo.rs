@@ -46,7 +46,7 @@ impl Protocol for Echo {
     }
 
     fn receive(
-        &self,
+        &mut self,
         session: &mut Session,
         input: &mut &[u8],
         responses: &mut Responses<'_>,
@@ -71,7 +71,7 @@ impl Protocol for Echo {
         if whole {
             *session = 0;
         }
-        Ok(Some(if whole { Event::Complete { stream: 0, reusable: true } } else { Event::Progress }))
+        Ok(whole.then_some(Event::Complete { stream: 0, reusable: true }))
     }
 }
 

@@ -148,7 +148,6 @@ impl<P: Protocol> Worker<P> {
                     self.cancel_streams(io, id, now);
                     break;
                 }
-                Ok(Some(Event::Progress)) => self.cancel_streams(io, id, now),
                 Ok(Some(Event::Complete { stream, reusable })) => self.complete(io, id, stream, reusable, now),
                 Ok(Some(event)) => self.on_rare_event(io, id, event, now),
                 Err(error) => {
@@ -231,7 +230,7 @@ impl<P: Protocol> Worker<P> {
     fn on_rare_event<I: Io>(&mut self, io: &mut I, id: SlotId, event: Event, now: u64) {
         let first = self.pool.first_stream(id);
         match event {
-            Event::Progress | Event::Complete { .. } => {}
+            Event::Complete { .. } => {}
             Event::Failed { stream, kind } => {
                 self.fail(id, first + stream, kind, now);
                 self.stream_ended(io, id, first + stream, true, now);
@@ -300,7 +299,8 @@ impl<P: Protocol> Worker<P> {
     }
 
     /// A response is complete: validates and counts it. `reusable`: the connection takes more requests.
-    #[inline]
+    // A call would be felt in each response.
+    #[inline(always)]
     pub(super) fn complete<I: Io>(&mut self, io: &mut I, id: SlotId, nth: u32, reusable: bool, now: u64) {
         let stream_id = self.pool.first_stream(id) + nth;
         let slot = self.pool.slot(id);

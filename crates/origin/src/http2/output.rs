@@ -12,6 +12,8 @@ const SMALL: usize = 4096;
 #[derive(Debug)]
 pub(super) struct FrameOutput<'a, T> {
     transport: &'a mut T,
+    /// Bytes in the transport that the kernel has not taken.
+    unsent: usize,
     buffer: Vec<u8>,
     /// Bytes given to the transport.
     gone: u64,
@@ -20,7 +22,7 @@ pub(super) struct FrameOutput<'a, T> {
 impl<'a, T: Transport> FrameOutput<'a, T> {
     /// Gathers frames in `buffer`, which is empty.
     pub(super) fn new(transport: &'a mut T, buffer: Vec<u8>) -> FrameOutput<'a, T> {
-        FrameOutput { transport, buffer, gone: 0 }
+        FrameOutput { unsent: transport.unsent(), transport, buffer, gone: 0 }
     }
 
     /// Bytes that were written.
@@ -30,16 +32,22 @@ impl<'a, T: Transport> FrameOutput<'a, T> {
 
     /// Bytes that the kernel has not taken.
     pub(super) fn waiting(&self) -> usize {
-        self.transport.unsent() + self.buffer.len()
+        self.unsent + self.buffer.len()
     }
 
     /// Gives the transport the gathered frames.
     pub(super) fn flush(&mut self) {
         if !self.buffer.is_empty() {
             self.transport.send(&self.buffer);
-            self.gone += self.buffer.len() as u64;
-            self.buffer.clear();
+            self.sent(0);
         }
+    }
+
+    /// The transport has taken the buffer, and so many bytes of a body.
+    fn sent(&mut self, body: usize) {
+        self.gone += (self.buffer.len() + body) as u64;
+        self.buffer.clear();
+        self.unsent = self.transport.unsent();
     }
 
     /// The transport.
@@ -63,7 +71,6 @@ impl<T: Transport> Output for FrameOutput<'_, T> {
             return self.buffer.extend_from_slice(piece);
         }
         self.transport.send_with(&self.buffer, piece);
-        self.gone += (self.buffer.len() + piece.len()) as u64;
-        self.buffer.clear();
+        self.sent(piece.len());
     }
 }

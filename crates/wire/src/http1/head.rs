@@ -7,6 +7,7 @@
 //! It does not know what a start line says ([`StartLine`] does) or what follows a head.
 
 use super::headers::Fields;
+use super::memo::HeadMemo;
 use super::{Limits, ParseError};
 
 /// A status line or a request line.
@@ -126,10 +127,26 @@ impl<S: StartLine> Store<S> {
         &mut self,
         input: &mut &'i [u8],
         limits: &Limits,
+        memo: Option<&mut HeadMemo<S>>,
     ) -> Result<Option<Head<'i, S>>, ParseError> {
         if self.partial() {
             return self.continue_head(input, limits);
         }
+        let all: &'i [u8] = input;
+        if let Some((raw, start, fields)) = memo.as_ref().and_then(|memo| memo.recall(all)) {
+            *input = &all[raw.len()..];
+            return Ok(Some(Head { start, fields, place: Place::Input(raw) }));
+        }
+        self.read_new_head(input, limits, memo)
+    }
+
+    #[inline]
+    fn read_new_head<'i>(
+        &mut self,
+        input: &mut &'i [u8],
+        limits: &Limits,
+        memo: Option<&mut HeadMemo<S>>,
+    ) -> Result<Option<Head<'i, S>>, ParseError> {
         let all: &'i [u8] = input;
         let limit = limits.head_bytes as usize;
         let window = &all[..all.len().min(limit)];
@@ -138,9 +155,13 @@ impl<S: StartLine> Store<S> {
         while let Some(end) = memchr::memchr(b'\n', &window[at..]) {
             let next = at + end + 1;
             if let Some(start) = lines.add(&window[at..next], limits)? {
-                *input = &all[next..];
-                let place = Place::Input(&all[..next]);
-                return Ok(Some(Head { start, fields: lines.fields, place }));
+                let (raw, rest) = all.split_at(next);
+                *input = rest;
+                let fields = lines.fields;
+                if let Some(memo) = memo {
+                    memo.keep(raw, start, fields);
+                }
+                return Ok(Some(Head { start, fields, place: Place::Input(raw) }));
             }
             at = next;
         }

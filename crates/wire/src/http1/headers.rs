@@ -56,6 +56,9 @@ fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&b| b == b',').map(trim).filter(|member| !member.is_empty())
 }
 
+/// The names of the headers that say something about the message or its connection, in lower case.
+pub(super) const FRAMING: [&[u8]; 5] = [b"content-length", b"transfer-encoding", b"connection", b"host", b"expect"];
+
 /// What a head's headers say about the message and its connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Fields {
@@ -78,16 +81,17 @@ impl Fields {
             return Err(ParseError::TooManyHeaders(most));
         }
         let (name, value) = split_field(line)?;
+        let [length, coding, connection, host, expect] = FRAMING;
         let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
         match (name.len(), name[0] | 0x20) {
-            (14, b'c') if is(b"content-length") => self.add_length(value),
-            (17, b't') if is(b"transfer-encoding") => self.add_coding(value),
-            (10, b'c') if is(b"connection") => {
+            (14, b'c') if is(length) => self.add_length(value),
+            (17, b't') if is(coding) => self.add_coding(value),
+            (10, b'c') if is(connection) => {
                 self.add_connection(value);
                 Ok(())
             }
-            (4, b'h') if request && is(b"host") => self.add_host(value),
-            (6, b'e') if request && is(b"expect") => {
+            (4, b'h') if request && is(host) => self.add_host(value),
+            (6, b'e') if request && is(expect) => {
                 self.expects_continue |= value.eq_ignore_ascii_case(b"100-continue");
                 Ok(())
             }

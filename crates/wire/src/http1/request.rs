@@ -5,6 +5,7 @@
 use super::chars::{is_target, is_token_byte, strip_line_end};
 use super::chunked::{Body, Step};
 use super::head::{Head, Place, StartLine, Store};
+use super::memo::HeadMemo;
 use super::response::parse_version;
 use super::{Framing, Limits, ParseError, RequestEvent, RequestHead, Version};
 
@@ -48,8 +49,21 @@ impl RequestParser {
     /// then, and every further call returns the same error.
     #[inline]
     pub fn next<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<RequestEvent<'s>>, ParseError> {
+        self.next_with(input, None)
+    }
+
+    /// The same, with a memo of the heads that came before, on this connection or on others with the same limits.
+    ///
+    /// # Errors
+    /// As for [`RequestParser::next`].
+    #[inline]
+    pub fn next_with<'s, 'i: 's>(
+        &'s mut self,
+        input: &mut &'i [u8],
+        memo: Option<&mut HeadMemo<RequestLine>>,
+    ) -> Result<Option<RequestEvent<'s>>, ParseError> {
         match &mut self.state {
-            State::Between | State::EmptyLine | State::Head => self.next_head(input),
+            State::Between | State::EmptyLine | State::Head => self.next_head(input, memo),
             State::Body(body) => match body.next(&mut self.store, input, &self.limits) {
                 Ok(Step::Data(data)) => Ok(Some(RequestEvent::Body(data))),
                 Ok(Step::More) => Ok(None),
@@ -97,14 +111,18 @@ impl RequestParser {
 
     /// Reads a head, if it is complete.
     #[inline]
-    fn next_head<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<RequestEvent<'s>>, ParseError> {
+    fn next_head<'s, 'i: 's>(
+        &'s mut self,
+        input: &mut &'i [u8],
+        mut memo: Option<&mut HeadMemo<RequestLine>>,
+    ) -> Result<Option<RequestEvent<'s>>, ParseError> {
         if let Err(error) = self.pass_empty_line(input) {
             return Err(self.fail(error));
         }
         if input.is_empty() {
             return Ok(None);
         }
-        let judged = match self.store.read_head(input, &self.limits) {
+        let judged = match self.store.read_head(input, &self.limits, memo.as_deref_mut()) {
             Ok(None) => return Ok(None),
             Ok(Some(head)) => judge(&head).map(|framing| (head, framing)),
             Err(error) => Err(error),
@@ -116,9 +134,12 @@ impl RequestParser {
         let version = start.version;
         self.keep_alive = fields.persists(version);
         self.state = State::Body(Body::new(framing));
-        let raw = match place {
-            Place::Input(raw) => raw,
-            Place::Spill => self.store.head(),
+        let (raw, marked) = match place {
+            Place::Input(raw) => (raw, memo.and_then(|memo| memo.value(raw))),
+            Place::Spill => {
+                let raw = self.store.head();
+                (raw, memo.and_then(|memo| memo.find(raw)))
+            }
         };
         let (method, target) = start.split(raw);
         let has_body = !matches!(framing, Framing::None | Framing::Length(0));
@@ -131,6 +152,7 @@ impl RequestParser {
             expects_continue: fields.expects_continue() && version == Version::Http11 && has_body,
             connection: fields.connection(),
             raw,
+            marked,
         })))
     }
 
@@ -171,7 +193,7 @@ fn judge(head: &Head<'_, RequestLine>) -> Result<Framing, ParseError> {
 
 /// `GET / HTTP/1.1`, as positions in the head's bytes.
 #[derive(Debug, Clone, Copy)]
-struct RequestLine {
+pub struct RequestLine {
     version: Version,
     method: u32,
     target: u32,

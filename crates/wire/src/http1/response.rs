@@ -9,6 +9,7 @@ use super::chars::{check_text, strip_line_end};
 use super::chunked::{Body, Step};
 use super::head::{Head, Place, StartLine, Store};
 use super::headers::Fields;
+use super::memo::HeadMemo;
 use super::{Framing, Limits, ParseError, ResponseEvent, ResponseHead, Version};
 
 /// Parses the responses of one connection. It takes at most 64 bytes until a response arrives in pieces.
@@ -75,8 +76,21 @@ impl ResponseParser {
     /// What the peer did wrong. The connection is unusable then, and every further call returns the same error.
     #[inline]
     pub fn next<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<ResponseEvent<'s>>, ParseError> {
+        self.next_with(input, None)
+    }
+
+    /// The same, with a memo of the heads that came before, on this connection or on others with the same limits.
+    ///
+    /// # Errors
+    /// As for [`ResponseParser::next`].
+    #[inline]
+    pub fn next_with<'s, 'i: 's>(
+        &'s mut self,
+        input: &mut &'i [u8],
+        memo: Option<&mut HeadMemo<StatusLine>>,
+    ) -> Result<Option<ResponseEvent<'s>>, ParseError> {
         match &mut self.state {
-            State::Head => self.next_head(input),
+            State::Head => self.next_head(input, memo),
             State::Body(body) => match body.next(&mut self.store, input, &self.limits) {
                 Ok(Step::Data(data)) => Ok(Some(ResponseEvent::Body(data))),
                 Ok(Step::More) => Ok(None),
@@ -137,14 +151,18 @@ impl ResponseParser {
 
     /// Reads a head, if it is complete.
     #[inline]
-    fn next_head<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<ResponseEvent<'s>>, ParseError> {
+    fn next_head<'s, 'i: 's>(
+        &'s mut self,
+        input: &mut &'i [u8],
+        mut memo: Option<&mut HeadMemo<StatusLine>>,
+    ) -> Result<Option<ResponseEvent<'s>>, ParseError> {
         if input.is_empty() {
             return Ok(None);
         }
         if self.in_flight == 0 {
             return Err(self.fail(ParseError::Unsolicited));
         }
-        let judged = match self.store.read_head(input, &self.limits) {
+        let judged = match self.store.read_head(input, &self.limits, memo.as_deref_mut()) {
             Ok(None) => return Ok(None),
             Ok(Some(head)) => self.judge(&head).map(|framing| (head, framing)),
             Err(error) => Err(error),
@@ -160,11 +178,14 @@ impl ResponseParser {
         };
         self.keep_alive = fields.persists(version);
         self.state = State::Body(Body::new(framing));
-        let raw = match place {
-            Place::Input(raw) => raw,
-            Place::Spill => self.store.head(),
+        let (raw, marked) = match place {
+            Place::Input(raw) => (raw, memo.and_then(|memo| memo.value(raw))),
+            Place::Spill => {
+                let raw = self.store.head();
+                (raw, memo.and_then(|memo| memo.find(raw)))
+            }
         };
-        Ok(Some(ResponseEvent::Head(ResponseHead { version, status, framing, raw })))
+        Ok(Some(ResponseEvent::Head(ResponseHead { version, status, framing, raw, marked })))
     }
 
     /// How the body is delimited (RFC 9112 section 6.3); `None` for an informational response.
@@ -209,7 +230,7 @@ impl ResponseParser {
 
 /// `HTTP/1.1 200 OK`, without the reason.
 #[derive(Debug, Clone, Copy)]
-struct StatusLine {
+pub struct StatusLine {
     version: Version,
     status: u16,
 }

@@ -183,12 +183,21 @@ impl Prepared {
     }
 
     /// Whether this is the head of a request, and the filled-in values match it and can be sent.
+    #[inline]
     pub(crate) fn takes(&self, values: Values<'_>) -> bool {
         self.status == 0
-            && (!self.path_changes || is_path(values.path))
-            && (!self.authority_changes || is_authority(values.authority))
+            && (!self.pseudo_changes() || self.takes_pseudo(values))
             && values.headers.len() == self.changing.len()
             && values.headers.iter().all(|value| is_value(value))
+    }
+
+    #[inline]
+    fn pseudo_changes(&self) -> bool {
+        self.path_changes || self.authority_changes
+    }
+
+    fn takes_pseudo(&self, values: Values<'_>) -> bool {
+        (!self.path_changes || is_path(values.path)) && (!self.authority_changes || is_authority(values.authority))
     }
 
     /// A unique number; clones share it.
@@ -198,6 +207,7 @@ impl Prepared {
     }
 
     /// Whether this is the head of a response, and the filled-in values can be sent.
+    #[inline]
     pub(crate) fn can_respond_with(&self, values: &[&[u8]]) -> bool {
         self.status != 0 && values.len() <= self.changing.len() && values.iter().all(|value| is_value(value))
     }
@@ -215,6 +225,12 @@ impl Prepared {
     /// Appends the pseudo-headers that change.
     #[inline]
     pub(super) fn put_pseudo(&self, values: Values<'_>, out: &mut Vec<u8>) {
+        if self.pseudo_changes() {
+            self.put_changing_pseudo(values, out);
+        }
+    }
+
+    fn put_changing_pseudo(&self, values: Values<'_>, out: &mut Vec<u8>) {
         if self.authority_changes {
             put_authority_name(out);
             put_text(out, values.authority);
@@ -226,6 +242,7 @@ impl Prepared {
     }
 
     /// Appends the headers that change.
+    #[inline]
     pub(super) fn put_changing(&self, values: &[&[u8]], out: &mut Vec<u8>) {
         for (name, value) in self.changing.iter().zip(values) {
             out.extend_from_slice(name);

@@ -15,10 +15,13 @@ impl Conn {
     /// A complete header block.
     #[inline]
     pub(super) fn on_block(&mut self, id: u32, ends: bool, block: &[u8], out: &mut Vec<u8>) -> FrameResult {
+        // A new request has no stream, which looking for it would find out by a scan.
+        if self.server && id > self.last {
+            return self.on_request(id, ends, block, out);
+        }
         match self.streams.find(id) {
             Some(slot) if self.streams.at(slot).is(is::HEADED) => self.on_trailers(slot, ends, block, out),
             Some(slot) => self.on_response(slot, ends, block, out),
-            None if self.server && id > self.last => self.on_request(id, ends, block, out),
             None => self.on_stray_block(id, block),
         }
     }

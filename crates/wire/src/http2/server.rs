@@ -247,10 +247,11 @@ impl Server {
     ) -> Result<SendStatus, SendError> {
         let slot = self.slot(stream, false)?;
         let bodiless = head.bodiless() || self.conn.streams.at(slot).is(is::BODILESS);
-        if bodiless || body.is_empty() {
-            return self.head_filled(stream, head, values, true, out);
+        let ends = bodiless || body.is_empty();
+        self.put_head(stream, head, values, ends, out)?;
+        if ends {
+            return Ok(SendStatus::All);
         }
-        self.head_filled(stream, head, values, false, out)?;
         Ok(self.send(slot, body, true, out))
     }
 
@@ -323,11 +324,25 @@ impl Server {
         ends: bool,
         out: &mut O,
     ) -> Result<SendStatus, SendError> {
-        let slot = self.slot(stream, false)?;
+        self.slot(stream, false)?;
+        self.put_head(stream, head, values, ends, out)?;
+        Ok(SendStatus::All)
+    }
+
+    /// Writes the head of a stream that has none.
+    #[inline]
+    fn put_head<O: Output>(
+        &mut self,
+        Stream { slot, id }: Stream,
+        head: &Prepared,
+        values: &[&[u8]],
+        ends: bool,
+        out: &mut O,
+    ) -> Result<(), SendError> {
         if !head.can_respond_with(values) {
             return Err(SendError::BadValue);
         }
-        self.conn.put_block(stream.id, ends, out.buffer(), |encoder, out| {
+        self.conn.put_block(id, ends, out.buffer(), |encoder, out| {
             encoder.head(head, out, |_| ());
             head.put_changing(values, out);
         });
@@ -337,7 +352,7 @@ impl Server {
             open.state |= is::SENT;
             self.close_if_done(slot);
         }
-        Ok(SendStatus::All)
+        Ok(())
     }
 
     /// Writes a piece of the body of a response. [`SendStatus`] counts for the last one. Where no body is allowed (as

@@ -5,6 +5,7 @@
 //! - Every event but `End` uses bytes, and no two events in a row use none.
 //! - An error stays.
 //! - A body has the length that its head announced.
+//! - A memo of the heads that came before makes no difference.
 //! - A header that is looked for where the last head had it is found where it is, and what is read as a name is written so.
 //! - What a reader accepts, another parser (httparse) accepts and reads alike, and [`encode`] can write, and what it
 //!   writes reads the same.
@@ -13,7 +14,8 @@ use std::fmt;
 
 use weir_wire::http1::encode::{self, BodyFraming, Persistence};
 use weir_wire::http1::{
-    Framing, Limits, ParseError, RequestEvent, RequestParser, ResponseEvent, ResponseParser, Version, headers,
+    Framing, HeadMemo, Limits, ParseError, RequestEvent, RequestLine, RequestParser, ResponseEvent, ResponseParser,
+    StatusLine, Version, headers,
 };
 
 use weir_wire::request_id::{HeaderFinder, RequestId, ResponseKey, ResponseTag};
@@ -106,23 +108,18 @@ pub trait Half {
     fn eof(&mut self) -> Result<bool, ParseError>;
 }
 
+/// A header whose value is another in each head.
+const CHANGING: &str = "x-weir-id";
+
+/// A parser of responses, and the heads that came before, if it has a memo of them.
+type Responses = (ResponseParser, Option<HeadMemo<StatusLine>>);
+
+/// The same of requests.
+type Requests = (RequestParser, Option<HeadMemo<RequestLine>>);
+
 impl Half for ResponseParser {
     fn next(&mut self, input: &mut &[u8]) -> Result<Option<Seen>, ParseError> {
-        let in_flight = self.in_flight();
-        let seen = ResponseParser::next(self, input)?.map(|event| match event {
-            ResponseEvent::Informational(status) => Seen::Informational(status),
-            ResponseEvent::Head(head) => Seen::Response {
-                version: head.version,
-                status: head.status,
-                framing: head.framing,
-                raw: head.raw.to_vec(),
-            },
-            ResponseEvent::Body(data) => Seen::Body(data.to_vec()),
-            ResponseEvent::End { keep_alive } => Seen::End { keep_alive },
-        });
-        let ended = u32::from(matches!(seen, Some(Seen::End { .. })));
-        assert_eq!(self.in_flight(), in_flight - ended, "requests in flight");
-        Ok(seen)
+        next_of_response(self, None, input)
     }
 
     fn eof(&mut self) -> Result<bool, ParseError> {
@@ -133,26 +130,73 @@ impl Half for ResponseParser {
     }
 }
 
+impl Half for Responses {
+    fn next(&mut self, input: &mut &[u8]) -> Result<Option<Seen>, ParseError> {
+        next_of_response(&mut self.0, self.1.as_mut(), input)
+    }
+
+    fn eof(&mut self) -> Result<bool, ParseError> {
+        Half::eof(&mut self.0)
+    }
+}
+
+impl Half for Requests {
+    fn next(&mut self, input: &mut &[u8]) -> Result<Option<Seen>, ParseError> {
+        next_of_request(&mut self.0, self.1.as_mut(), input)
+    }
+
+    fn eof(&mut self) -> Result<bool, ParseError> {
+        Half::eof(&mut self.0)
+    }
+}
+
+fn next_of_response(
+    parser: &mut ResponseParser,
+    memo: Option<&mut HeadMemo<StatusLine>>,
+    input: &mut &[u8],
+) -> Result<Option<Seen>, ParseError> {
+    let in_flight = parser.in_flight();
+    let seen = parser.next_with(input, memo)?.map(|event| match event {
+        ResponseEvent::Informational(status) => Seen::Informational(status),
+        ResponseEvent::Head(head) => {
+            Seen::Response { version: head.version, status: head.status, framing: head.framing, raw: head.raw.to_vec() }
+        }
+        ResponseEvent::Body(data) => Seen::Body(data.to_vec()),
+        ResponseEvent::End { keep_alive } => Seen::End { keep_alive },
+    });
+    let ended = u32::from(matches!(seen, Some(Seen::End { .. })));
+    assert_eq!(parser.in_flight(), in_flight - ended, "requests in flight");
+    Ok(seen)
+}
+
+fn next_of_request(
+    parser: &mut RequestParser,
+    memo: Option<&mut HeadMemo<RequestLine>>,
+    input: &mut &[u8],
+) -> Result<Option<Seen>, ParseError> {
+    let seen = parser.next_with(input, memo)?.map(|event| match event {
+        RequestEvent::Head(head) => Seen::Request {
+            version: head.version,
+            method: head.method.to_vec(),
+            target: head.target.to_vec(),
+            framing: head.framing,
+            expects_continue: head.expects_continue,
+            raw: head.raw.to_vec(),
+        },
+        RequestEvent::Body(data) => Seen::Body(data.to_vec()),
+        RequestEvent::End { keep_alive } => Seen::End { keep_alive },
+    });
+    match seen {
+        Some(Seen::End { .. }) => assert!(parser.is_idle()),
+        Some(_) => assert!(!parser.is_idle()),
+        None => {}
+    }
+    Ok(seen)
+}
+
 impl Half for RequestParser {
     fn next(&mut self, input: &mut &[u8]) -> Result<Option<Seen>, ParseError> {
-        let seen = RequestParser::next(self, input)?.map(|event| match event {
-            RequestEvent::Head(head) => Seen::Request {
-                version: head.version,
-                method: head.method.to_vec(),
-                target: head.target.to_vec(),
-                framing: head.framing,
-                expects_continue: head.expects_continue,
-                raw: head.raw.to_vec(),
-            },
-            RequestEvent::Body(data) => Seen::Body(data.to_vec()),
-            RequestEvent::End { keep_alive } => Seen::End { keep_alive },
-        });
-        match seen {
-            Some(Seen::End { .. }) => assert!(self.is_idle()),
-            Some(_) => assert!(!self.is_idle()),
-            None => {}
-        }
-        Ok(seen)
+        next_of_request(self, None, input)
     }
 
     fn eof(&mut self) -> Result<bool, ParseError> {
@@ -250,6 +294,9 @@ pub fn responses(data: &[u8]) {
     let pieces = read(&mut new(), cut(bytes, seed));
     assert_eq!(line(&whole), line(&pieces), "cut or not");
     assert_eq!(whole, pieces, "cut or not");
+    let mut remembering = (new(), Some(HeadMemo::new(CHANGING)));
+    assert_eq!(read(&mut remembering, [bytes]), whole, "with a memo");
+    assert_eq!(read(&mut (new(), remembering.1), [bytes]), whole, "with a memo of the same heads");
     check_bodies(&whole);
     names(&whole);
     let mut number = 0;
@@ -273,6 +320,9 @@ pub fn requests(data: &[u8]) {
     let pieces = read(&mut new(), cut(bytes, seed));
     assert_eq!(line(&whole), line(&pieces), "cut or not");
     assert_eq!(whole, pieces, "cut or not");
+    let mut remembering = (new(), Some(HeadMemo::new(CHANGING)));
+    assert_eq!(read(&mut remembering, [bytes]), whole, "with a memo");
+    assert_eq!(read(&mut (new(), remembering.1), [bytes]), whole, "with a memo of the same heads");
     check_bodies(&whole);
     names(&whole);
     for (at, event) in whole.iter().enumerate() {

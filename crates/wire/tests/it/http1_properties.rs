@@ -341,6 +341,25 @@ proptest! {
         }
         oracle::requests(&[control.as_bytes(), &requests].concat());
     }
+
+    #[test]
+    fn parser_properties_hold_for_heads_that_differ_in_a_value(
+        control in "0[01]0",
+        is_response in any::<bool>(),
+        heads in vec(
+            (select(vec!["ab", "cd", "a b", "a\tb", "a\rb", "a\0b", "", "abc", " a", "a\u{e9}"]), select(vec!["0", "1"]), select(vec!["A: b\r\n", ""])),
+            1..6
+        ),
+    ) {
+        let start = if is_response { "HTTP/1.1 200 OK" } else { "GET / HTTP/1.1\r\nHost: h" };
+        let message = |(value, length, other): &(&str, &str, &str)| {
+            let body = if *length == "1" { "x" } else { "" };
+            format!("{start}\r\nX-Weir-Id: {value}\r\n{other}Content-Length: {length}\r\n\r\n{body}")
+        };
+        let data = control + &heads.iter().map(message).collect::<String>();
+        oracle::responses(data.as_bytes());
+        oracle::requests(data.as_bytes());
+    }
 }
 
 const FRAGMENTS: &[&str] = &[
