@@ -129,8 +129,8 @@ impl Group {
             |cells: &[(u32, u64)]| cells.iter().map(|&(c, size)| cell(Protocol::Http11, (c, 1), size)).collect();
         match self {
             Group::Clients => plain(&PLAIN),
-            Group::Nginx | Group::Open => plain(&[MAIN]),
-            Group::Haterm => plain(&[MAIN, (connections, 165_854)]),
+            Group::Open => plain(&[MAIN]),
+            Group::Nginx | Group::Haterm => plain(&[MAIN, (connections, 165_854)]),
             Group::HatermH2 => HTTP2.map(|shape| cell(Protocol::H2c, shape, size)).to_vec(),
             Group::Origins => plain(&[(connections, 128), (connections, 11_268)]),
             Group::ClientsTls | Group::NginxTls | Group::OriginsTls => {

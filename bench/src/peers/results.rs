@@ -22,6 +22,9 @@ const SEED: u64 = 1;
 /// Open load: most µs that its median may be above the closed median with one connection.
 const OPEN_ABOVE_ONE_US: f64 = 30.0;
 
+/// Most that weir's client may cost, as a share of what the cheapest other costs.
+const RIVAL: f64 = 0.95;
+
 /// A client ends at most so long after its time, s.
 const ENDS_WITHIN_S: f64 = 0.5;
 
@@ -43,6 +46,8 @@ With TLS all use TLS_AES_256_GCM_SHA384 with X25519 and a certificate with an EC
 /// The whole of `RESULTS.md`.
 pub fn markdown(record: &Record) -> String {
     let mut out = READING.to_owned();
+    out.push_str("\n## The cheapest rival against servers of others\n\n");
+    rivals(&mut out, record);
     out.push_str("\n## Targets\n\n");
     targets(&mut out, record);
     let mut differs = BTreeMap::new();
@@ -78,6 +83,25 @@ pub fn markdown(record: &Record) -> String {
 fn cells(record: &Record) -> Vec<Cell> {
     let all: std::collections::BTreeSet<Cell> = record.samples.iter().map(Sample::cell).collect();
     all.into_iter().collect()
+}
+
+/// weir beside the client that costs least, in each cell against a server that is not weir's.
+fn rivals(out: &mut String, record: &Record) {
+    out.push_str("| cell | rival | CPU: weir / it | target | | requests/s: weir / it |\n|---|---|---|---|---|---|\n");
+    for cell in cells(record) {
+        let results = CellResults::new(record, cell);
+        if cell.group.server().is_none_or(|server| server == Server::Weir) {
+            continue;
+        }
+        let others = results.subjects().into_iter().filter(|subject| *subject != results.floor());
+        let ratios = others.filter_map(|subject| Some((subject, results.ratio(subject)?)));
+        let Some((rival, cost)) = ratios.max_by(|(_, a), (_, b)| a.value.total_cmp(&b.value)) else { continue };
+        let rate = |subject| results.by_round(subject, Sample::rate);
+        let rate = paired_ratio(&rate(results.weir()), &rate(rival), LEVEL, SEED);
+        let (title, name, shown) = (cell.title(), rival.name(), interval(&cost, 2));
+        let (judged, rate) = (verdict(&cost, RIVAL), text(rate, |rate| interval(&rate, 2)));
+        let _ = writeln!(out, "| {title} | {name} | {shown} | <= {RIVAL:.2} | {judged} | {rate} |");
+    }
 }
 
 /// Everything that has a target, in one table.
@@ -398,6 +422,17 @@ mod tests {
             whole.contains("0.50 (one round)") && whole.contains("busy when this was measured: a reason"),
             "{whole}"
         );
+    }
+
+    #[test]
+    fn the_cheapest_rival_leads() {
+        let costs = [("weir", 5.0), ("wrk", 10.0), ("shb", 4.0), ("null", 3.0)];
+        let samples = costs.map(|(subject, cost)| sample(0, Group::Nginx, subject, cost));
+        let whole = markdown(&record(samples.to_vec()));
+        let row = "64 connections, 128 B | shb | 1.25 (one round) | <= 0.95 | **not reached**, not surely | 1.00 (one round) |";
+        assert!(whole.contains(row), "{whole}");
+        let own = markdown(&record(costs.map(|(subject, cost)| sample(0, Group::Clients, subject, cost)).to_vec()));
+        assert!(!own.contains("| shb | 1.25 (one round) | <= 0.95"), "{own}");
     }
 
     #[test]

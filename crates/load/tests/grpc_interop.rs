@@ -91,6 +91,8 @@ fn the_client_of_tonic_calls_the_origin() {
         assert_eq!(field(&response).len(), 128);
         let refused = unary(&mut client, "/weir.Echo/Unary?code=7").await.expect_err("a status");
         assert_eq!(refused.code(), Code::PermissionDenied);
+        let lacking = unary(&mut client, "/weir.Echo/Other").await.expect_err("no such method");
+        assert_eq!(lacking.code(), Code::Unimplemented);
 
         client.ready().await.expect("a connection");
         let path = PathAndQuery::from_static("/weir.Echo/ServerStream?messages=20&every=1ms&first=0s&size=100");

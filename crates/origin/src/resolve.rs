@@ -247,7 +247,9 @@ impl Resolved {
         let headers = match plan.stream {
             // The head alone says how the call went.
             Some(Shape { code: code @ 1.., .. }) if plan.is_call() => {
-                headers.with(&[(grpc::STATUS, &code.to_string()), (grpc::MESSAGE, "on purpose")])
+                let unimplemented = code == grpc::Status::UNIMPLEMENTED.0;
+                let message = if unimplemented { "the service has no such method" } else { "on purpose" };
+                headers.with(&[(grpc::STATUS, &code.to_string()), (grpc::MESSAGE, message)])
             }
             Some(Shape { trailers: true, .. }) => headers.with(&[("trailer", TRAILER)]),
             _ => headers,

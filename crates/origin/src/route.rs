@@ -14,6 +14,7 @@ use weir_model::gateway::AUTHORIZER;
 use weir_model::load::{MOST_SENT, PacedMessages, RandomDuration};
 use weir_model::protocol::Application;
 
+use weir_wire::grpc::Status;
 use weir_wire::websocket::is_close_code;
 
 use crate::fault::{self, FaultKind, Faults};
@@ -288,6 +289,9 @@ fn parse_path(path: &[u8]) -> Result<Plan, Refusal> {
             {
                 // A gateway may repeat the path of the request that it asks about.
                 Plan::of(Subject::Authorize)
+            } else if path.starts_with(b"/weir.Echo/") {
+                // The service has no such method, which gRPC says by its own status.
+                Plan::call(Shape { code: Status::UNIMPLEMENTED.0, ..Shape::default() })
             } else {
                 return Err(Refusal::NotFound { path: excerpt(path) });
             }
@@ -430,6 +434,7 @@ mod tests {
         assert_eq!(plan("/text/16KiB"), Plan::of(Subject::Text(16_384)));
         assert_eq!(plan("/delay/1.5s"), Plan { delay: seconds(1.5), ..Plan::of(Subject::Delay) });
         assert_eq!(plan("/status/503"), Plan { status: 503, ..Plan::of(Subject::Status) });
+        assert_eq!(plan("/weir.Echo/Other").stream.map(|shape| shape.code), Some(12));
         assert_eq!(plan("/weir.Echo/Bidi?requests=3&every=1ms&size=1KiB&x=1"), BIDI);
         assert_eq!(plan("/_weir/counters").subject, Subject::Counters);
         assert_eq!(plan("/_weir/ready").status, 204);

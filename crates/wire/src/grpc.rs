@@ -159,6 +159,8 @@ impl Status {
     pub const UNKNOWN: Status = Status(2);
     /// It took longer than the client gave it.
     pub const DEADLINE_EXCEEDED: Status = Status(4);
+    /// The service has no such method.
+    pub const UNIMPLEMENTED: Status = Status(12);
     /// The server failed.
     pub const INTERNAL: Status = Status(13);
 
