@@ -98,7 +98,7 @@ impl HttpShared {
             writer: Writer::new(worker as u16, response_key, clock.clone()),
             spare: Vec::new(),
             room: Room::default(),
-            heads: HeadMemo::new(ids),
+            heads: HeadMemo::new(Some(ids)),
             frames: Vec::new(),
             special: options.is_special(),
             random: Random::new(options.seed, worker),

@@ -6,6 +6,7 @@
 //! of the others a page keeps the answer, the tables over all products, one picture and `summary.csv` (`run_page`). The module judges
 //! nothing: who comes first in a question is what the run's own summary says.
 
+mod leaders;
 mod list;
 mod machines;
 mod products;

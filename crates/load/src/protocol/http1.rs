@@ -79,7 +79,7 @@ impl Protocol for Http1 {
 
     fn new(spec: &LoadSpec, _: Instance) -> Result<Http1, SpecError> {
         let requests = spec.requests.iter().map(|request| Request::new(spec, request)).collect::<Result<_, _>>()?;
-        let memo = HeadMemo::new(RESPONSE_HEADER);
+        let memo = HeadMemo::new(spec.request_ids.is_some().then_some(RESPONSE_HEADER));
         Ok(Http1 { requests, pipelined: spec.protocol.streams() > 1, memo })
     }
 

@@ -326,7 +326,11 @@ impl<D: Dialect> Protocol for KeyValue<D> {
                 response.wrong(kind);
             }
             let stream = sent.stream;
-            in_flight.remove(place);
+            match place {
+                // The usual case, in which nothing has to move.
+                0 => in_flight.pop_front(),
+                _ => in_flight.remove(place),
+            };
             return Ok(Some(Event::Complete { stream, reusable: true }));
         }
     }

@@ -16,7 +16,7 @@ const LIST_FILE: &str = "site.json";
 const MADE_BY: &str = "weir site";
 
 /// Everything that a site has in its folder.
-const OWN: [&str; 6] = ["assets", "index.html", "products", "runs", LIST_FILE, "suites"];
+const OWN: [&str; 7] = ["assets", "charts", "index.html", "products", "runs", LIST_FILE, "suites"];
 
 /// Fails unless the folder is new, empty, or a site with nothing else in it.
 pub(super) fn may_replace(folder: &Path) -> Result<(), ReportError> {

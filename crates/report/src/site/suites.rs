@@ -9,7 +9,7 @@ use weir_model::text::{Unit, counted, list};
 use super::machines::{Machines, are_comparable};
 use super::products::Product;
 use super::recorded::{Answer, Question, Recorded};
-use super::{SiteOptions, products, recorded, shortened, words};
+use super::{SiteOptions, leaders, products, recorded, shortened, words};
 use crate::error::ReportError;
 use crate::extra::{ExtraSection, Item};
 use crate::page::{ChartFiles, Links, SectionsPage};
@@ -38,6 +38,9 @@ pub(super) fn write_overview(
     };
     let newest: Vec<&Recorded> = runs.iter().collect();
     let list = runs_table("runs", &newest, "", true);
+    let picture = leaders::chart(questions);
+    let picture = (!picture.is_empty()).then(|| Item::from(picture));
+    let answers = picture.into_iter().chain([Item::Table(answers(questions))]).collect();
     let overview = SectionsPage {
         links: Links::of_site("", "", ChartFiles::Pictures, None),
         heading: "Which product, for which work?",
@@ -46,7 +49,7 @@ pub(super) fn write_overview(
              within one run, and two machines' numbers compare the machines.",
         )],
         sections: vec![
-            ExtraSection::new("answers", "Answers, by question", vec![Item::Table(answers(questions))]),
+            ExtraSection::new("answers", "Answers, by question", answers),
             ExtraSection::new("products", "Products", vec![Item::Table(of_products(products))]),
             ExtraSection::new("suites", "Suites", vec![Item::Table(of_suites_table(suites))]),
             ExtraSection::new(

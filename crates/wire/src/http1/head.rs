@@ -127,13 +127,13 @@ impl<S: StartLine> Store<S> {
         &mut self,
         input: &mut &'i [u8],
         limits: &Limits,
-        memo: Option<&mut HeadMemo<S>>,
+        mut memo: Option<&mut HeadMemo<S>>,
     ) -> Result<Option<Head<'i, S>>, ParseError> {
         if self.partial() {
             return self.continue_head(input, limits);
         }
         let all: &'i [u8] = input;
-        if let Some((raw, start, fields)) = memo.as_ref().and_then(|memo| memo.recall(all)) {
+        if let Some((raw, start, fields)) = memo.as_mut().and_then(|memo| memo.recall(all)) {
             *input = &all[raw.len()..];
             return Ok(Some(Head { start, fields, place: Place::Input(raw) }));
         }

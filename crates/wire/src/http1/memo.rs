@@ -11,6 +11,11 @@ use crate::request_id::{HeaderFinder, is_plain};
 /// Longest head that is remembered, bytes.
 const LONGEST: usize = 1024;
 
+/// After so many heads in a row that were unlike the remembered one, only one of [`SELDOM`] is remembered: where all differ, remembering
+/// costs more than it saves.
+const OFTEN: u32 = 8;
+const SELDOM: u32 = 64;
+
 /// The last head of all parsers that share it. Their limits are the same.
 #[derive(Debug, Clone)]
 pub struct HeadMemo<S> {
@@ -19,21 +24,33 @@ pub struct HeadMemo<S> {
     said: Option<(S, Fields)>,
     /// Where the known header's value is in `raw`, which may be another.
     place: Option<Range<usize>>,
-    finder: HeaderFinder,
+    finder: Option<HeaderFinder>,
     /// A parser has to read the known header.
     is_framing: bool,
+    /// Heads in a row that were unlike `raw`.
+    unlike: u32,
+    /// The last head that was read is like `raw`.
+    is_last: bool,
 }
 
 impl<S: Copy> HeadMemo<S> {
-    /// For heads that differ in the value of this header.
-    pub fn new(name: &str) -> HeadMemo<S> {
-        let is_framing = FRAMING.iter().any(|known| known.eq_ignore_ascii_case(name.as_bytes()));
-        HeadMemo { raw: Vec::new(), said: None, place: None, finder: HeaderFinder::new(name), is_framing }
+    /// For heads that differ in the value of this header; `None`: in nothing.
+    pub fn new(name: Option<&str>) -> HeadMemo<S> {
+        let is_framing = |name: &str| FRAMING.iter().any(|known| known.eq_ignore_ascii_case(name.as_bytes()));
+        HeadMemo {
+            raw: Vec::new(),
+            said: None,
+            place: None,
+            finder: name.map(HeaderFinder::new),
+            is_framing: name.is_some_and(is_framing),
+            unlike: 0,
+            is_last: false,
+        }
     }
 
-    /// The head with which the input begins, if it is like the last one, and what it says.
+    /// The head with which the input begins, if it is like the remembered one, and what it says.
     #[inline]
-    pub(super) fn recall<'i>(&self, input: &'i [u8]) -> Option<(&'i [u8], S, Fields)> {
+    pub(super) fn recall<'i>(&mut self, input: &'i [u8]) -> Option<(&'i [u8], S, Fields)> {
         let (start, fields) = self.said?;
         let raw = input.get(..self.raw.len())?;
         let same = match &self.place {
@@ -42,17 +59,24 @@ impl<S: Copy> HeadMemo<S> {
                 raw[..*from] == self.raw[..*from] && raw[*to..] == self.raw[*to..] && is_plain(&raw[*from..*to])
             }
         };
-        same.then_some((raw, start, fields))
+        if !same {
+            return None;
+        }
+        (self.unlike, self.is_last) = (0, true);
+        Some((raw, start, fields))
     }
 
-    /// Remembers a head that says this.
+    /// A head was read that was not recalled, and says this.
     #[inline(never)]
     pub(super) fn keep(&mut self, raw: &[u8], start: S, fields: Fields) {
-        self.raw.clear();
-        self.said = (raw.len() <= LONGEST && !self.is_framing).then_some((start, fields));
-        if self.said.is_some() {
+        self.unlike = self.unlike.saturating_add(1);
+        let is_due = self.unlike <= OFTEN || self.unlike.is_multiple_of(SELDOM);
+        self.is_last = is_due && raw.len() <= LONGEST && !self.is_framing;
+        if self.is_last {
+            self.raw.clear();
             self.raw.extend_from_slice(raw);
-            self.place = self.finder.find(raw).map(|value| {
+            self.said = Some((start, fields));
+            self.place = self.find(raw).map(|value| {
                 let at = value.as_ptr() as usize - raw.as_ptr() as usize;
                 at..at + value.len()
             });
@@ -62,14 +86,11 @@ impl<S: Copy> HeadMemo<S> {
     /// The known header's value in the head that was recalled or kept last.
     #[inline]
     pub(super) fn value<'h>(&mut self, raw: &'h [u8]) -> Option<&'h [u8]> {
-        match &self.said {
-            Some(_) => self.place.clone().map(|place| &raw[place]),
-            None => self.find(raw),
-        }
+        if self.is_last { self.place.clone().map(|place| &raw[place]) } else { self.find(raw) }
     }
 
     /// The same in any head.
     pub(super) fn find<'h>(&mut self, raw: &'h [u8]) -> Option<&'h [u8]> {
-        self.finder.find(raw)
+        self.finder.as_mut()?.find(raw)
     }
 }

@@ -191,8 +191,9 @@ impl Prepared {
             && values.headers.iter().all(|value| is_value(value))
     }
 
+    /// Whether some of the pseudo-headers change.
     #[inline]
-    fn pseudo_changes(&self) -> bool {
+    pub(super) fn pseudo_changes(&self) -> bool {
         self.path_changes || self.authority_changes
     }
 

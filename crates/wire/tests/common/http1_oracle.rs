@@ -294,9 +294,11 @@ pub fn responses(data: &[u8]) {
     let pieces = read(&mut new(), cut(bytes, seed));
     assert_eq!(line(&whole), line(&pieces), "cut or not");
     assert_eq!(whole, pieces, "cut or not");
-    let mut remembering = (new(), Some(HeadMemo::new(CHANGING)));
-    assert_eq!(read(&mut remembering, [bytes]), whole, "with a memo");
-    assert_eq!(read(&mut (new(), remembering.1), [bytes]), whole, "with a memo of the same heads");
+    for known in [Some(CHANGING), Some("Host"), None] {
+        let mut remembering = (new(), Some(HeadMemo::new(known)));
+        assert_eq!(read(&mut remembering, [bytes]), whole, "with a memo");
+        assert_eq!(read(&mut (new(), remembering.1), [bytes]), whole, "with a memo of the same heads");
+    }
     check_bodies(&whole);
     names(&whole);
     let mut number = 0;
@@ -320,9 +322,11 @@ pub fn requests(data: &[u8]) {
     let pieces = read(&mut new(), cut(bytes, seed));
     assert_eq!(line(&whole), line(&pieces), "cut or not");
     assert_eq!(whole, pieces, "cut or not");
-    let mut remembering = (new(), Some(HeadMemo::new(CHANGING)));
-    assert_eq!(read(&mut remembering, [bytes]), whole, "with a memo");
-    assert_eq!(read(&mut (new(), remembering.1), [bytes]), whole, "with a memo of the same heads");
+    for known in [Some(CHANGING), Some("Host"), None] {
+        let mut remembering = (new(), Some(HeadMemo::new(known)));
+        assert_eq!(read(&mut remembering, [bytes]), whole, "with a memo");
+        assert_eq!(read(&mut (new(), remembering.1), [bytes]), whole, "with a memo of the same heads");
+    }
     check_bodies(&whole);
     names(&whole);
     for (at, event) in whole.iter().enumerate() {

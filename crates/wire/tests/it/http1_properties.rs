@@ -348,7 +348,7 @@ proptest! {
         is_response in any::<bool>(),
         heads in vec(
             (select(vec!["ab", "cd", "a b", "a\tb", "a\rb", "a\0b", "", "abc", " a", "a\u{e9}"]), select(vec!["0", "1"]), select(vec!["A: b\r\n", ""])),
-            1..6
+            1..14
         ),
     ) {
         let start = if is_response { "HTTP/1.1 200 OK" } else { "GET / HTTP/1.1\r\nHost: h" };
