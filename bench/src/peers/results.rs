@@ -85,7 +85,7 @@ fn cells(record: &Record) -> Vec<Cell> {
     all.into_iter().collect()
 }
 
-/// weir beside the client that costs least, in each cell against a server that is not weir's.
+/// Compares weir with the client that costs least, in each cell against a server that is not weir's.
 fn rivals(out: &mut String, record: &Record) {
     out.push_str("| cell | rival | CPU: weir / it | target | | requests/s: weir / it |\n|---|---|---|---|---|---|\n");
     for cell in cells(record) {

@@ -16,7 +16,7 @@ const MOST_QUESTIONS: usize = 12;
 /// Products of a question in the picture, the best.
 const MOST_PRODUCTS: usize = 4;
 
-/// A question, what the newest run answers, and its best products by their share of the best number, percent.
+/// A question, its newest result, and the best products by their share of the best number, percent.
 struct Group<'a> {
     words: &'a str,
     answer: Answer<'a>,
@@ -58,7 +58,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// How close the best products of each question are, as the newest run says.
+/// Draws how close the best products of each question are, by the newest run.
 pub(super) fn chart(questions: &[Question<'_>]) -> Chart {
     let groups: Vec<Group<'_>> = questions.iter().filter_map(Group::new).take(MOST_QUESTIONS).collect();
     let entries = unique(groups.iter().flat_map(|group| group.products.iter().map(|(row, _)| row.entry.clone())));

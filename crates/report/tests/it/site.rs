@@ -74,7 +74,7 @@ fn it_answers_by_question_product_suite_and_run() {
     let words = "small responses (64 bytes), plain HTTP/1.1; as much as 100 connections can carry</a>";
     assert_eq!(index.matches(words).count(), 2, "{index}");
     assert!(index.contains("href=\"runs/20260105-030405-bushes/index.html#plain-max\""), "{index}");
-    // The picture has the newest answer of each question with several products.
+    // The picture has the newest result of each question with several products.
     let picture = fs::read_to_string(out.join("charts/leaders.svg")).unwrap();
     assert!(index.contains("Who comes first, by question") && picture.contains(" 100 %"), "{picture}");
     // The newest run of each suite and machine may be whole, of these the newest.

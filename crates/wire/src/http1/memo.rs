@@ -1,7 +1,6 @@
 //! The last head that was read whole, so that one like it need not be parsed again.
 //!
-//! It does not know what a head says. Of its headers it knows one by name, whose value is another in each head and means nothing to a
-//! parser.
+//! It does not know what a head says. It knows the name of one header, whose value is another in each head and means nothing to a parser.
 
 use std::ops::Range;
 
@@ -20,9 +19,9 @@ const SELDOM: u32 = 64;
 #[derive(Debug, Clone)]
 pub struct HeadMemo<S> {
     raw: Vec<u8>,
-    /// What `raw` says; `None`: it is no head.
+    /// The meaning of `raw`; `None`: it is no head.
     said: Option<(S, Fields)>,
-    /// Where the known header's value is in `raw`, which may be another.
+    /// The place of the known header's value in `raw`; another head may have another value there.
     place: Option<Range<usize>>,
     finder: Option<HeaderFinder>,
     /// A parser has to read the known header.

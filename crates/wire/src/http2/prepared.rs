@@ -191,7 +191,7 @@ impl Prepared {
             && values.headers.iter().all(|value| is_value(value))
     }
 
-    /// Whether some of the pseudo-headers change.
+    /// True if some of the pseudo-headers change.
     #[inline]
     pub(super) fn pseudo_changes(&self) -> bool {
         self.path_changes || self.authority_changes
