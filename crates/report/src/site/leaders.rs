@@ -25,7 +25,7 @@ struct Group<'a> {
 
 impl<'a> Group<'a> {
     fn new(question: &'a Question<'a>) -> Option<Group<'a>> {
-        let answer = *question.answers.first()?;
+        let (answer, _) = *question.by_machine().first()?;
         let metric = answer.section.ranked_by;
         let ranked = answer.section.rows.iter().filter(|row| row.rank.is_some());
         let measured: Vec<_> = ranked.filter_map(|row| Some((row, row.of(metric)?))).collect();

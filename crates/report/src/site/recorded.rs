@@ -184,13 +184,16 @@ impl<'a> Answer<'a> {
 }
 
 impl<'a> Question<'a> {
-    /// The newest response of each machine, and how many that machine has given.
+    /// The newest response of each machine, and how many of its runs have one. A run may ask the same twice, and rank nobody in one of them.
     pub fn by_machine(&self) -> Vec<(Answer<'a>, usize)> {
         let mut newest: Vec<(Answer<'a>, usize)> = Vec::new();
+        let mut counted = BTreeSet::new();
         for answer in &self.answers {
+            let run = usize::from(counted.insert(&answer.run.id));
             match newest.iter_mut().find(|(known, _)| known.run.machine == answer.run.machine) {
-                Some((_, runs)) => *runs += 1,
-                None => newest.push((*answer, 1)),
+                Some((known, _)) if known.run.id == answer.run.id && known.first().is_empty() => *known = *answer,
+                Some((_, runs)) => *runs += run,
+                None => newest.push((*answer, run)),
             }
         }
         newest

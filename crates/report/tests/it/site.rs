@@ -132,6 +132,26 @@ fn every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere() {
 }
 
 #[test]
+fn a_run_that_asks_twice_and_ranks_nobody_once_counts_once_and_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = Copy { name: "run", host: "small", started: "2026-01-02T03:04:05Z", version: "2.4.1" };
+    let run = copy(&write_base(folder.path()), &folder.path().join("runs"), &at);
+    let (file, out) = (run.join("run.toml"), folder.path().join("public"));
+    let text = fs::read_to_string(&file).unwrap();
+    // The same question first, which no trial of the run answers.
+    let at = text.find("[[workload]]").unwrap();
+    let end = at + text[at + 1..].find("[[workload]]").unwrap() + 1;
+    let twin = text[at..end].replace("name = \"plain\"", "name = \"twin\"");
+    assert!(twin.contains("twin"), "{twin}");
+    fs::write(&file, format!("{}{twin}{}", &text[..at], &text[at..])).unwrap();
+    made(&[run], &out, 1).unwrap();
+    let page = &pages(&out)["index.html"];
+    let row = page.split("as much as 100 connections can carry</a>").nth(1).unwrap();
+    let row = &row[..row.find("</tr>").unwrap()];
+    assert!(row.contains("products/") && row.ends_with(">1</td>"), "{row}");
+}
+
+#[test]
 fn the_same_runs_give_the_same_bytes_and_stay_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
     let runs = write_several(folder.path());

@@ -86,7 +86,7 @@ pub(super) fn draw(bars: &Bars, room: f64, legend: bool) -> askama::Result<(Stri
             height,
             middle: (height - GAP) / 2.0 + 4.5,
             label: clean(&group.label),
-            short_label: clean(&fit(&group.label, SIZE, labels + 2.0)),
+            short_label: clean(&fit(&group.label, SIZE, labels / WIDER)),
             baseline: group.baseline,
             bars: if dots { dots_of(group, &place) } else { row(stacked, group, &place) },
         }
