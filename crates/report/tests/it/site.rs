@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::common::{Copy, copy, write_base, write_several};
+use weir_model::record::Measurement;
 use weir_report::extra::{Extra, ExtraSection, Item};
 use weir_report::{ReportError, Run, Site, SiteOptions, Summary, site};
 
@@ -134,16 +135,30 @@ fn every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere() {
 #[test]
 fn a_run_that_asks_twice_and_ranks_nobody_once_counts_once_and_answers() {
     let folder = tempfile::tempdir().unwrap();
-    let at = Copy { name: "run", host: "small", started: "2026-01-02T03:04:05Z", version: "2.4.1" };
-    let run = copy(&write_base(folder.path()), &folder.path().join("runs"), &at);
-    let (file, out) = (run.join("run.toml"), folder.path().join("public"));
+    let (run, out) = (write_base(folder.path()), folder.path().join("public"));
+    // The same question first, of the direct path alone.
+    let file = run.join("run.toml");
     let text = fs::read_to_string(&file).unwrap();
-    // The same question first, which no trial of the run answers.
     let at = text.find("[[workload]]").unwrap();
-    let end = at + text[at + 1..].find("[[workload]]").unwrap() + 1;
+    let end = at + 1 + text[at + 1..].find("[[workload]]").unwrap();
     let twin = text[at..end].replace("name = \"plain\"", "name = \"twin\"");
-    assert!(twin.contains("twin"), "{twin}");
     fs::write(&file, format!("{}{twin}{}", &text[..at], &text[at..])).unwrap();
+    for trial in fs::read_dir(run.join("trials")).unwrap().map(|entry| entry.unwrap().path()) {
+        let bytes = fs::read(trial.join("measurement.json")).unwrap();
+        let mut measurement: Measurement = serde_json::from_slice(&bytes).unwrap();
+        let case = &mut measurement.case;
+        if (&*case.product, &*case.workload, &*case.load) == ("direct", "plain", "max") {
+            case.workload = "twin".to_owned();
+            measurement.trial = 999;
+            let bytes = serde_json::to_vec(&measurement).unwrap();
+            let twin = run.join("trials").join(format!("999-{}", measurement.case.slug()));
+            for (name, bytes) in files(&trial) {
+                fs::create_dir_all(twin.join(&name).parent().unwrap()).unwrap();
+                fs::write(twin.join(name), bytes).unwrap();
+            }
+            fs::write(twin.join("measurement.json"), bytes).unwrap();
+        }
+    }
     made(&[run], &out, 1).unwrap();
     let page = &pages(&out)["index.html"];
     let row = page.split("as much as 100 connections can carry</a>").nth(1).unwrap();
