@@ -18,7 +18,6 @@ const MOST_PRODUCTS: usize = 4;
 
 /// A question, its newest result, and the best products by their share of the best number, percent.
 struct Group<'a> {
-    words: &'a str,
     answer: Answer<'a>,
     products: Vec<(&'a Row, Bar)>,
 }
@@ -43,7 +42,7 @@ impl<'a> Group<'a> {
         products.retain(|(_, bar)| bar.value.is_finite());
         products.sort_by(|(_, a), (_, b)| b.value.total_cmp(&a.value));
         products.truncate(MOST_PRODUCTS);
-        (products.len() > 1).then_some(Group { words: &question.words, answer, products })
+        (products.len() > 1).then_some(Group { answer, products })
     }
 
     /// Its bars, with the colours and series that the whole picture gives the products.
@@ -54,7 +53,8 @@ impl<'a> Group<'a> {
             Bar { series, colour: colour(row), ..bar }
         };
         let bars = self.products.into_iter().map(bar).collect();
-        BarGroup { label: self.words.to_owned(), baseline: false, bars }
+        // Its own name: questions in plain words often begin alike.
+        BarGroup { label: self.answer.section.heading(), baseline: false, bars }
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) fn chart(questions: &[Question<'_>]) -> Chart {
     let labels: Vec<String> = series.iter().map(|series| series.name.clone()).collect();
     let words = |group: &Group<'_>| {
         let texts: Vec<&str> = group.products.iter().map(|(_, bar)| bar.text.as_str()).collect();
-        format!("{}: {}", group.words, texts.join(", "))
+        format!("{}: {}", group.answer.section.heading(), texts.join(", "))
     };
     let alt = format!("Bars by question. {}.", groups.iter().map(words).collect::<Vec<_>>().join("; "));
     let colour = |row: &Row| style(&row.entry, &entries).colour;
