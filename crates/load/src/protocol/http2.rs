@@ -110,45 +110,31 @@ impl Protocol for Http2 {
         out: &mut Vec<u8>,
     ) -> Result<Option<Event>, Violation> {
         let Some(client) = session else { return Ok(None) };
-        loop {
-            let event = match client.next(input, out) {
-                Ok(Some(event)) => event,
-                Ok(None) => return Ok(None),
-                Err(error) => return Err(format!("not HTTP/2: {error}").into()),
-            };
-            return Ok(Some(match event {
-                ClientEvent::Data { tag, bytes } => {
-                    responses.of(tag).body(bytes);
-                    continue;
-                }
-                ClientEvent::Head { tag, head } => {
-                    on_head(responses, tag, head);
-                    continue;
-                }
-                ClientEvent::Informational { tag, .. } => {
-                    responses.of(tag).begun();
-                    continue;
-                }
-                ClientEvent::Trailers { tag, headers } => {
-                    responses.of(tag).trailers(headers.iter());
-                    continue;
-                }
+        while let Some(event) = client.next(input, out).map_err(|error| format!("not HTTP/2: {error}"))? {
+            match event {
+                ClientEvent::Data { tag, bytes } => responses.of(tag).body(bytes),
+                ClientEvent::Head { tag, head } => on_head(responses, tag, head),
+                ClientEvent::Informational { tag, .. } => responses.of(tag).begun(),
+                ClientEvent::Trailers { tag, headers } => responses.of(tag).trailers(headers.iter()),
                 ClientEvent::End { tag, sent } => {
                     if !sent {
                         responses.of(tag).before_its_request();
                     }
-                    Event::Complete { stream: tag, reusable: true }
+                    return Ok(Some(Event::Complete { stream: tag, reusable: true }));
                 }
-                ClientEvent::Reset { tag, cause } => match cause {
-                    // The peer never processed it, so that it can be sent elsewhere (RFC 9113 section 8.7).
-                    ResetCause::GoneAway => Event::Unprocessed { stream: tag },
-                    ResetCause::Peer(_) => failed(responses, tag, ErrorKind::StreamReset, cause),
-                    ResetCause::Malformed(_) => failed(responses, tag, ErrorKind::Protocol, cause),
-                },
-                ClientEvent::Settings => Event::Streams(client.streams()),
-                ClientEvent::GoAway { .. } => Event::GoAway,
-            }));
+                ClientEvent::Reset { tag, cause } => {
+                    return Ok(Some(match cause {
+                        // The peer never processed it, so that it can be sent elsewhere (RFC 9113 section 8.7).
+                        ResetCause::GoneAway => Event::Unprocessed { stream: tag },
+                        ResetCause::Peer(_) => failed(responses, tag, ErrorKind::StreamReset, cause),
+                        ResetCause::Malformed(_) => failed(responses, tag, ErrorKind::Protocol, cause),
+                    }));
+                }
+                ClientEvent::Settings => return Ok(Some(Event::Streams(client.streams()))),
+                ClientEvent::GoAway { .. } => return Ok(Some(Event::GoAway)),
+            }
         }
+        Ok(None)
     }
 
     fn end_of_input(&self, session: &mut Self::Session) -> Result<u32, Option<Violation>> {

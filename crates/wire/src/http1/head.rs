@@ -57,7 +57,7 @@ impl<S: StartLine> Lines<S> {
 pub(super) enum Place<'i> {
     /// In the caller's slice.
     Input(&'i [u8]),
-    /// In the spill buffer: [`Store::head`].
+    /// In the spill buffer.
     Spill,
 }
 
@@ -94,9 +94,20 @@ impl<S: StartLine> Store<S> {
         self.0.as_ref().is_some_and(|spill| spill.partial)
     }
 
-    /// The bytes of the head that [`Store::read_head`] left in the spill buffer.
-    pub(super) fn head(&self) -> &[u8] {
-        self.0.as_ref().map_or(&[], |spill| &spill.bytes)
+    /// The bytes of the head that was read last, and the value in it of the header that the memo knows.
+    #[inline]
+    pub(super) fn head<'s, 'i: 's>(
+        &'s self,
+        place: Place<'i>,
+        memo: Option<&mut HeadMemo<S>>,
+    ) -> (&'s [u8], Option<&'s [u8]>) {
+        match place {
+            Place::Input(raw) => (raw, memo.and_then(|memo| memo.value(raw))),
+            Place::Spill => {
+                let raw = self.0.as_ref().map_or(&[][..], |spill| &spill.bytes);
+                (raw, memo.and_then(|memo| memo.find(raw)))
+            }
+        }
     }
 
     /// A message has ended: frees the buffer. Heads are seldom split; where connections kept what one such head needed, each would

@@ -4,7 +4,7 @@
 
 use super::chars::{is_target, is_token_byte, strip_line_end};
 use super::chunked::{Body, Step};
-use super::head::{Head, Place, StartLine, Store};
+use super::head::{Head, StartLine, Store};
 use super::memo::HeadMemo;
 use super::response::parse_version;
 use super::{Framing, Limits, ParseError, RequestEvent, RequestHead, Version};
@@ -134,13 +134,7 @@ impl RequestParser {
         let version = start.version;
         self.keep_alive = fields.persists(version);
         self.state = State::Body(Body::new(framing));
-        let (raw, marked) = match place {
-            Place::Input(raw) => (raw, memo.and_then(|memo| memo.value(raw))),
-            Place::Spill => {
-                let raw = self.store.head();
-                (raw, memo.and_then(|memo| memo.find(raw)))
-            }
-        };
+        let (raw, marked) = self.store.head(place, memo);
         let (method, target) = start.split(raw);
         let has_body = !matches!(framing, Framing::None | Framing::Length(0));
         Ok(Some(RequestEvent::Head(RequestHead {

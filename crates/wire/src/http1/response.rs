@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use super::chars::{check_text, strip_line_end};
 use super::chunked::{Body, Step};
-use super::head::{Head, Place, StartLine, Store};
+use super::head::{Head, StartLine, Store};
 use super::headers::Fields;
 use super::memo::HeadMemo;
 use super::{Framing, Limits, ParseError, ResponseEvent, ResponseHead, Version};
@@ -178,13 +178,7 @@ impl ResponseParser {
         };
         self.keep_alive = fields.persists(version);
         self.state = State::Body(Body::new(framing));
-        let (raw, marked) = match place {
-            Place::Input(raw) => (raw, memo.and_then(|memo| memo.value(raw))),
-            Place::Spill => {
-                let raw = self.store.head();
-                (raw, memo.and_then(|memo| memo.find(raw)))
-            }
-        };
+        let (raw, marked) = self.store.head(place, memo);
         Ok(Some(ResponseEvent::Head(ResponseHead { version, status, framing, raw, marked })))
     }
 

@@ -111,11 +111,11 @@ pub trait Half {
 /// A header whose value is another in each head.
 const CHANGING: &str = "x-weir-id";
 
-/// A parser of responses, and the heads that came before, if it has a memo of them.
-type Responses = (ResponseParser, Option<HeadMemo<StatusLine>>);
+/// A parser of responses with a memo of the heads that came before.
+type Responses = (ResponseParser, HeadMemo<StatusLine>);
 
 /// The same of requests.
-type Requests = (RequestParser, Option<HeadMemo<RequestLine>>);
+type Requests = (RequestParser, HeadMemo<RequestLine>);
 
 impl Half for ResponseParser {
     fn next(&mut self, input: &mut &[u8]) -> Result<Option<Seen>, ParseError> {
@@ -132,7 +132,7 @@ impl Half for ResponseParser {
 
 impl Half for Responses {
     fn next(&mut self, input: &mut &[u8]) -> Result<Option<Seen>, ParseError> {
-        next_of_response(&mut self.0, self.1.as_mut(), input)
+        next_of_response(&mut self.0, Some(&mut self.1), input)
     }
 
     fn eof(&mut self) -> Result<bool, ParseError> {
@@ -142,7 +142,7 @@ impl Half for Responses {
 
 impl Half for Requests {
     fn next(&mut self, input: &mut &[u8]) -> Result<Option<Seen>, ParseError> {
-        next_of_request(&mut self.0, self.1.as_mut(), input)
+        next_of_request(&mut self.0, Some(&mut self.1), input)
     }
 
     fn eof(&mut self) -> Result<bool, ParseError> {
@@ -295,7 +295,7 @@ pub fn responses(data: &[u8]) {
     assert_eq!(line(&whole), line(&pieces), "cut or not");
     assert_eq!(whole, pieces, "cut or not");
     for known in [Some(CHANGING), Some("Host"), None] {
-        let mut remembering = (new(), Some(HeadMemo::new(known)));
+        let mut remembering = (new(), HeadMemo::new(known));
         assert_eq!(read(&mut remembering, [bytes]), whole, "with a memo");
         assert_eq!(read(&mut (new(), remembering.1), [bytes]), whole, "with a memo of the same heads");
     }
@@ -323,7 +323,7 @@ pub fn requests(data: &[u8]) {
     assert_eq!(line(&whole), line(&pieces), "cut or not");
     assert_eq!(whole, pieces, "cut or not");
     for known in [Some(CHANGING), Some("Host"), None] {
-        let mut remembering = (new(), Some(HeadMemo::new(known)));
+        let mut remembering = (new(), HeadMemo::new(known));
         assert_eq!(read(&mut remembering, [bytes]), whole, "with a memo");
         assert_eq!(read(&mut (new(), remembering.1), [bytes]), whole, "with a memo of the same heads");
     }
