@@ -56,6 +56,14 @@ pub enum Question {
     Redis,
     /// Clients against weir's origin, which stores keys and values.
     Store,
+    /// Clients against weir's origin, which sends messages of WebSocket back.
+    Sockets,
+    /// Clients against weir's origin, which responds to unary calls of gRPC.
+    Calls,
+    /// Messages of streams against the same bytes as plain responses, at the same rate: the client's cost.
+    StreamsClient,
+    /// The origin's.
+    StreamsOrigin,
 }
 
 /// Cells that are run and written together, chosen with `--only`: a question, with HTTP/1.1, with TLS, with HTTP/2, or with a
@@ -79,6 +87,10 @@ pub enum Group {
     OriginsH2,
     Open,
     Juno,
+    Sockets,
+    Calls,
+    StreamsClient,
+    StreamsOrigin,
 }
 
 /// The name of a value on the command line and in tables.
@@ -102,7 +114,16 @@ impl Group {
             Group::Open => Question::Open,
             Group::Redis => Question::Redis,
             Group::Juno => Question::Store,
+            Group::Sockets => Question::Sockets,
+            Group::Calls => Question::Calls,
+            Group::StreamsClient => Question::StreamsClient,
+            Group::StreamsOrigin => Question::StreamsOrigin,
         }
+    }
+
+    /// Returns whether its loads have messages that are not plain responses.
+    pub fn has_messages(self) -> bool {
+        matches!(self, Group::Sockets | Group::Calls | Group::StreamsClient | Group::StreamsOrigin)
     }
 
     /// The server that its clients are compared against; `None` where servers are compared.
@@ -111,8 +132,8 @@ impl Group {
             Question::Nginx => Some(Server::NginxCopy),
             Question::Haterm => Some(Server::Haterm),
             Question::Redis => Some(Server::Redis),
-            Question::Clients | Question::Open | Question::Store => Some(Server::Weir),
             Question::Origins => None,
+            _ => Some(Server::Weir),
         }
     }
 
@@ -141,6 +162,9 @@ impl Group {
                 .flat_map(|protocol| HTTP2.map(|shape| cell(protocol, shape, size)))
                 .collect(),
             Group::Redis => [1, 16].map(|streams| cell(Protocol::Redis, (connections, streams), VALUE)).to_vec(),
+            Group::Sockets => [1, 16].map(|streams| cell(Protocol::Http11, (connections, streams), size)).to_vec(),
+            Group::Calls => HTTP2.map(|shape| cell(Protocol::H2c, shape, size)).to_vec(),
+            Group::StreamsClient | Group::StreamsOrigin => vec![cell(Protocol::Http11, (STREAMS, 1), MESSAGE)],
             // junoload has one request in flight on a connection.
             Group::Juno => vec![cell(Protocol::Juno, (connections, 1), VALUE)],
         }
@@ -162,6 +186,13 @@ pub const MAIN: (u32, u64) = (64, 128);
 
 /// Bytes of a value.
 const VALUE: u64 = 100;
+
+/// Streams that are held, each with a message every 20 ms, and the bytes of a message with what it is wrapped in.
+const STREAMS: u32 = 1_000;
+const MESSAGE: u64 = 214;
+
+/// Messages a second of these streams, and requests a second of the plain load that they are compared with.
+pub const MESSAGE_RATE: u32 = 50 * STREAMS;
 
 /// Rate of the open load, requests a second.
 pub const OPEN_RATE: u32 = 20_000;
@@ -199,6 +230,10 @@ pub enum Subject {
     OneConnection,
     /// `weir load` with an open rate, 64 connections.
     OpenRate,
+    /// `weir load` of streams.
+    Streams,
+    /// `weir load` of plain responses.
+    Plain,
 }
 
 impl Cell {
@@ -224,15 +259,19 @@ impl Cell {
                 origins.map(|server| Subject::Origin(*server)).collect()
             }
             Question::Open => vec![Subject::OneConnection, Subject::OpenRate, Subject::Client(Client::Wrk2)],
+            Question::Sockets => vec![Subject::Client(Client::Weir), Subject::Client(Client::Gcannon)],
+            Question::Calls => vec![Subject::Client(Client::Weir), Subject::Client(Client::H2load)],
+            Question::StreamsClient | Question::StreamsOrigin => vec![Subject::Streams, Subject::Plain],
         }
     }
 
     /// Whether a subject takes part: in the main cell, and in those with TLS or HTTP/2, all that can; elsewhere those that a
     /// target names, and with large responses those that are cheap there.
     pub fn is_shown(&self, subject: Subject) -> bool {
-        let everybody = self.protocol != Protocol::Http11 || self.group == Group::Clients && self.is_main();
+        let few = matches!(self.group, Group::Open | Group::Sockets | Group::Calls);
+        let everybody = few || self.protocol != Protocol::Http11 || self.group == Group::Clients && self.is_main();
         match subject {
-            Subject::Client(client) if self.group != Group::Open => {
+            Subject::Client(client) => {
                 everybody
                     || matches!(client, Client::Weir | Client::Null | Client::Wrk)
                     || matches!(self.group, Group::Nginx | Group::Haterm)
@@ -257,6 +296,10 @@ impl Cell {
             Question::Redis => format!("Clients against redis-server, {protocol}, {shape}"),
             Question::Store => format!("Clients against weir's origin, {protocol}, {shape}"),
             Question::Origins => format!("Origins under weir's client, {protocol}, {shape}"),
+            Question::Sockets => format!("Clients against weir's origin, WebSocket, {shape}"),
+            Question::Calls => format!("Clients against weir's origin, unary calls of gRPC, {shape}"),
+            Question::StreamsClient => format!("Client, a message of a stream against a plain response, {shape}"),
+            Question::StreamsOrigin => format!("Origin, a message of a stream against a plain response, {shape}"),
             Question::Open => format!("Open load, {}/s over {shape}", count(OPEN_RATE.into())),
         }
     }
@@ -264,6 +307,7 @@ impl Cell {
     fn shape(&self) -> String {
         let streams = match self.protocol {
             protocol if protocol.is_keyvalue() => format!(" x {} in flight", self.streams),
+            _ if self.group == Group::Sockets => format!(" x {} in flight", self.streams),
             protocol if protocol.is_multiplexed() => format!(" x {}", counted(self.streams.into(), "stream")),
             _ => String::new(),
         };
@@ -279,6 +323,8 @@ impl Subject {
             Subject::Origin(server) => name(server),
             Subject::OneConnection => "closed one connection".to_owned(),
             Subject::OpenRate => "open".to_owned(),
+            Subject::Streams => "streams".to_owned(),
+            Subject::Plain => "plain".to_owned(),
         }
     }
 }
@@ -306,7 +352,9 @@ mod tests {
         cells.sort_unstable();
         cells.dedup();
         assert_eq!(cells.len(), all);
-        let one = |cell: &Cell| cell.protocol.is_multiplexed() || cell.protocol.is_keyvalue() || cell.streams == 1;
+        let has_several =
+            |cell: &Cell| cell.protocol.is_multiplexed() || cell.protocol.is_keyvalue() || cell.group == Group::Sockets;
+        let one = |cell: &Cell| has_several(cell) || cell.streams == 1;
         assert!(cells.iter().all(one));
     }
 

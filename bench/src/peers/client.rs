@@ -9,12 +9,15 @@ use regex::Regex;
 use weir_model::load::{Counts, LoadResult};
 use weir_model::protocol::{Application, Protocol};
 
-use super::cases::{MAIN, OPEN_RATE};
+use super::cases::{Group, MAIN, MESSAGE_RATE, OPEN_RATE};
 use super::process::find;
 use super::server::Programs;
 
 /// The only cipher suite, so that nobody compares two: the one that OpenSSL and rustls put first.
 pub const SUITE: &str = "TLS_AES_256_GCM_SHA384";
+
+/// How long weir's loads last before their window, s: `--warmup 500ms`.
+pub const WARMUP_S: f64 = 0.5;
 
 /// Keys of Redis's clients: as many sets as gets of them, at random.
 const KEYS: &str = "100000";
@@ -68,9 +71,14 @@ pub enum Client {
     Junoload,
 }
 
+/// The body of a unary call: a message of 128 bytes with its length before it.
+const CALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/peers/call.bin");
+
 /// A closed load.
 #[derive(Debug, Clone)]
 pub struct Load {
+    /// What it is for.
+    pub group: Group,
     /// Where to.
     pub url: String,
     /// What is spoken.
@@ -224,7 +232,29 @@ impl Client {
         if load.protocol.is_keyvalue() {
             words.extend(["--value", &value, "--in-flight", &m]);
         }
+        let message = "x".repeat(load.size as usize);
+        let mut url = load.url.clone();
+        match (self, load.group) {
+            (Client::Weir, Group::Sockets) => {
+                words.extend(["--pipeline", &m, "-b", &message]);
+                url = with_path(&url, "ws", "/ws");
+            }
+            (_, Group::Sockets) => {
+                words.extend(["-p", &m, "--ws", "--ws-msg", &message]);
+                url = with_path(&url, "http", "/ws");
+            }
+            (Client::Weir, Group::Calls) => {
+                words.extend(["-b", &message]);
+                url = with_path(&url, "grpc", &format!("/weir.Echo/Unary?size={value}"));
+            }
+            (_, Group::Calls) => {
+                words.extend(["-d", CALL, "-H", "content-type: application/grpc", "-H", "te: trailers"]);
+                url = with_path(&url, "http", &format!("/weir.Echo/Unary?size={value}"));
+            }
+            _ => {}
+        }
         match (self, load.protocol.is_multiplexed() && !load.protocol.is_keyvalue()) {
+            (Client::Weir, true) if load.group == Group::Calls => words.extend(["--streams", &m]),
             (Client::Weir, true) => words.extend(["--http", "2", "--streams", &m]),
             (Client::Haload, true) => words.extend([if load.protocol.is_tls() { "-h2" } else { "-h2c" }, "-m", &m]),
             (Client::Haload, false) => words.push("-h1"),
@@ -243,7 +273,7 @@ impl Client {
             // wrk checks no certificate and offers the suite first.
             _ => {}
         }
-        words.into_iter().map(str::to_owned).chain([load.url.clone()]).collect()
+        words.into_iter().map(str::to_owned).chain([url]).collect()
     }
 
     /// The number of requests done, parsed from its standard output and standard error.
@@ -296,11 +326,39 @@ impl Client {
     }
 }
 
+/// The address of a server with another scheme and path.
+fn with_path(url: &str, scheme: &str, path: &str) -> String {
+    let server = url.split('/').nth(2).unwrap_or_default();
+    format!("{scheme}://{server}{path}")
+}
+
+/// Arguments of `weir load` of streams that are held, or of as many plain responses of the same size.
+pub fn stream_arguments(streams: bool, connections: u32, seconds: u32, url: &str) -> Vec<String> {
+    let load = if streams {
+        let stream = with_path(url, "http", "/stream?messages=50&every=20ms&first=1ms..20ms&size=200");
+        format!("--stream sse {stream}")
+    } else {
+        format!("--rate {MESSAGE_RATE} {url}")
+    };
+    let text = format!("load --quiet --json --warmup 500ms -t 1 -c {connections} -d {seconds}s {load}");
+    text.split(' ').map(str::to_owned).collect()
+}
+
 /// Arguments of `weir load` with the open rate.
 pub fn open_arguments(seconds: u32, url: &str) -> Vec<String> {
     let flags = "load --quiet --json --warmup 500ms -t 1";
     let text = format!("{flags} -c {} -d {seconds}s --rate {OPEN_RATE} {url}", MAIN.0);
     text.split(' ').map(str::to_owned).collect()
+}
+
+/// The median latency, µs, in the JSON of `shb -j`.
+///
+/// # Errors
+/// When it has none.
+pub fn shb_median_us(text: &str) -> anyhow::Result<f64> {
+    let report: serde_json::Value = serde_json::from_str(text).context("shb printed no JSON")?;
+    let median = report["latencySeconds"]["percentiles"]["p50"].as_f64();
+    Ok(median.context("shb printed no median")? * 1e6)
 }
 
 /// The median latency, µs, that `wrk2 --latency` prints first, corrected for waiting.
@@ -354,7 +412,8 @@ mod tests {
     const WEIR_OPEN: &str = include_str!("../../tests/captured/weir-open.json");
 
     fn load(protocol: Protocol) -> Load {
-        Load { url: "http://127.0.0.1:1/x".to_owned(), protocol, connections: 77, streams: 9, size: 128, seconds: 3 }
+        let (group, url) = (Group::Clients, "http://127.0.0.1:1/x".to_owned());
+        Load { group, url, protocol, connections: 77, streams: 9, size: 128, seconds: 3 }
     }
 
     #[test]
@@ -421,6 +480,7 @@ mod tests {
             assert_eq!(client.requests(text, "").unwrap(), requests, "{client:?}");
         }
         assert_eq!(wrk2_median_us(WRK2).unwrap(), 860.0);
+        assert_eq!(shb_median_us(SHB).unwrap().round(), 2_651.0);
         let closed = weir(WEIR).unwrap();
         assert_eq!((closed.total.successful, closed.latency.p50_us), (198_136, 304.127));
         assert!(closed.tls.is_none());
@@ -458,6 +518,6 @@ mod tests {
         for client in Client::value_variants() {
             assert!(client.requests("", "").is_err(), "{client:?}");
         }
-        assert!(wrk2_median_us("").is_err());
+        assert!(wrk2_median_us("").is_err() && shb_median_us("{}").is_err());
     }
 }

@@ -15,7 +15,7 @@ use anyhow::{Context, bail};
 use weir_model::protocol::Protocol;
 use weir_vitals::Watch;
 
-use super::cases::{name, wire_name};
+use super::cases::{Group, name, wire_name};
 use super::client::{Client, Load};
 use super::process::Running;
 use super::server::{Options, Programs, RunningServer, Server};
@@ -98,7 +98,8 @@ fn sample(case: Case, program: &Path, programs: &Programs, folder: &Path, args: 
     let [client_cpu, cpu] = args.common.cpus;
     let options = Options { protocol, cpu, size: 128, arguments: Vec::new(), log: None };
     let running = RunningServer::start(server, programs, &options)?;
-    let load = Load { url: running.url.clone(), protocol, connections, streams, size: 128, seconds: LOAD_S };
+    let (group, url) = (Group::Clients, running.url.clone());
+    let load = Load { group, url, protocol, connections, streams, size: 128, seconds: LOAD_S };
     let watch = Watch::start(vec![running.watched()])?;
     watch.begin_window(weir_vitals::clock::now(), None)?;
     let started = Running::start(Command::new(program).args(client.arguments(&load)), client_cpu)?;

@@ -57,7 +57,7 @@ pub struct Sample {
     pub client_cpu_us: Option<f64>,
     /// CPU time of the server, µs.
     pub server_cpu_us: Option<f64>,
-    /// Length of the load as asked for, s.
+    /// Length of the load, s: as asked for, with the warm-up of `weir load`.
     pub load_s: Option<f64>,
     /// From the client's start to its end, s.
     pub wall_s: Option<f64>,

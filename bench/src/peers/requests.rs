@@ -14,7 +14,7 @@ use anyhow::{Context, bail};
 use weir_model::protocol::Protocol;
 
 use super::Fact;
-use super::cases::{Group, MAIN, OPEN_RATE, PROTOCOLS, name, url};
+use super::cases::{Cell, Group, MAIN, OPEN_RATE, PROTOCOLS, Subject, name, url};
 use super::client::{self, Client, Load};
 use super::process::Running;
 use super::server::{Options, RunningServer, Server};
@@ -25,10 +25,16 @@ const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: ke
 /// How each client is started, and what it then sends.
 pub fn requests(plan: &Plan<'_>, folder: &Path) -> Vec<Fact> {
     let mut all = Vec::new();
-    for (_, protocol) in PROTOCOLS {
-        let cells = plan.cells.iter().filter(|cell| cell.protocol == protocol && cell.group != Group::Open);
-        let Some(cell) = cells.min_by_key(|cell| cell.connections.abs_diff(MAIN.0)) else { continue };
+    let (apart, plain): (Vec<&Cell>, _) =
+        plan.cells.iter().filter(|cell| cell.group != Group::Open).partition(|cell| cell.group.has_messages());
+    let plain = PROTOCOLS.iter().filter_map(|(_, protocol)| {
+        let cells = plain.iter().filter(|cell| cell.protocol == *protocol);
+        cells.min_by_key(|cell| cell.connections.abs_diff(MAIN.0)).copied()
+    });
+    for cell in plain.chain(apart) {
+        let protocol = cell.protocol;
         let load = Load {
+            group: cell.group,
             url: url(protocol, "PORT", MAIN.1),
             protocol,
             connections: cell.connections,
@@ -36,14 +42,15 @@ pub fn requests(plan: &Plan<'_>, folder: &Path) -> Vec<Fact> {
             size: cell.size,
             seconds: plan.args.seconds,
         };
-        for (client, program) in plan.clients.iter().filter(|(client, _)| client.speaks(protocol)) {
+        let takes_part = |client: &Client| cell.candidates().contains(&Subject::Client(*client));
+        for (client, program) in plan.clients.iter().filter(|(client, _)| takes_part(client)) {
             all.push(entry(plan, *client, program, &load, folder));
         }
     }
     if let Some(cell) = plan.cells.iter().find(|cell| cell.group == Group::Open) {
-        let (protocol, connections, seconds) = (cell.protocol, cell.connections, plan.length(cell));
-        let load =
-            Load { url: url(protocol, "PORT", MAIN.1), protocol, connections, streams: 1, size: cell.size, seconds };
+        let (group, protocol, connections, seconds) = (cell.group, cell.protocol, cell.connections, plan.length(cell));
+        let (url, size) = (url(protocol, "PORT", MAIN.1), cell.size);
+        let load = Load { group, url, protocol, connections, streams: 1, size, seconds };
         let open = client::open_arguments(seconds, &load.url).join(" ");
         all.push((format!("weir {open}"), format!("(as above, {OPEN_RATE} a second)")));
         for (client, program) in plan.clients.iter().filter(|(client, _)| *client == Client::Wrk2) {
@@ -55,7 +62,7 @@ pub fn requests(plan: &Plan<'_>, folder: &Path) -> Vec<Fact> {
 
 fn entry(plan: &Plan<'_>, client: Client, program: &Path, load: &Load, folder: &Path) -> Fact {
     let sent = match load.protocol {
-        protocol if protocol.is_keyvalue() => Ok("(not recorded)".to_owned()),
+        protocol if protocol.is_keyvalue() || load.group.has_messages() => Ok("(not recorded)".to_owned()),
         Protocol::Http11 => sent(client, program, plan.args.common.cpus[0]),
         _ => agreed(client, program, load.protocol, plan, folder),
     };
@@ -65,7 +72,9 @@ fn entry(plan: &Plan<'_>, client: Client, program: &Path, load: &Load, folder: &
 
 /// How it ends does not matter here.
 fn run(client: Client, program: &Path, protocol: Protocol, url: String, cpu: u32) {
-    let arguments = client.arguments(&Load { url, protocol, connections: 1, streams: 1, size: MAIN.1, seconds: 1 });
+    let group = Group::Clients;
+    let arguments =
+        client.arguments(&Load { group, url, protocol, connections: 1, streams: 1, size: MAIN.1, seconds: 1 });
     let started = Running::start(Command::new(program).args(arguments), cpu);
     let _ = started.and_then(|running| running.end(Duration::from_secs(20), |_| {}));
 }

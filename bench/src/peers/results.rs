@@ -87,7 +87,8 @@ fn cells(record: &Record) -> Vec<Cell> {
 
 /// Compares weir with the client that costs least, in each cell against a server that is not weir's.
 fn rivals(out: &mut String, record: &Record) {
-    out.push_str("| cell | rival | CPU: weir / it | target | | requests/s: weir / it |\n|---|---|---|---|---|---|\n");
+    out.push_str("| cell | rival | CPU: weir / it | target | | requests/s: weir / it | median latency: weir / it |\n");
+    out.push_str("|---|---|---|---|---|---|---|\n");
     for cell in cells(record) {
         let results = CellResults::new(record, cell);
         if cell.group.server().is_none_or(|server| server == Server::Weir) {
@@ -96,11 +97,14 @@ fn rivals(out: &mut String, record: &Record) {
         let others = results.subjects().into_iter().filter(|subject| *subject != results.floor());
         let ratios = others.filter_map(|subject| Some((subject, results.ratio(subject)?)));
         let Some((rival, cost)) = ratios.max_by(|(_, a), (_, b)| a.value.total_cmp(&b.value)) else { continue };
-        let rate = |subject| results.by_round(subject, Sample::rate);
-        let rate = paired_ratio(&rate(results.weir()), &rate(rival), LEVEL, SEED);
+        let over_rival = |value: fn(&Sample) -> Option<f64>| {
+            let of = |subject| results.by_round(subject, value);
+            text(paired_ratio(&of(results.weir()), &of(rival), LEVEL, SEED), |ratio| interval(&ratio, 2))
+        };
+        let (rate, median) = (over_rival(Sample::rate), over_rival(|sample| sample.latency_p50_us));
         let (title, name, shown) = (cell.title(), rival.name(), interval(&cost, 2));
-        let (judged, rate) = (verdict(&cost, RIVAL), text(rate, |rate| interval(&rate, 2)));
-        let _ = writeln!(out, "| {title} | {name} | {shown} | <= {RIVAL:.2} | {judged} | {rate} |");
+        let judged = verdict(&cost, RIVAL);
+        let _ = writeln!(out, "| {title} | {name} | {shown} | <= {RIVAL:.2} | {judged} | {rate} | {median} |");
     }
 }
 
@@ -146,6 +150,8 @@ fn target(cell: &Cell, peer: Subject) -> Option<f64> {
         (Redis, _, Subject::Client(Client::RedisBenchmark)) => Some(0.60),
         (Redis, _, Subject::Client(Client::Memtier | Client::ValkeyBenchmark)) => Some(0.70),
         (Juno, _, Subject::Client(Client::Junoload)) => Some(0.25),
+        (_, Question::Sockets | Question::Calls, Subject::Client(Client::Gcannon | Client::H2load)) => Some(0.90),
+        (_, _, Subject::Plain) => Some(1.30),
         (Http11, _, Subject::Origin(Server::Nginx | Server::NginxCopy)) if main => Some(0.45),
         (Http11, _, Subject::Origin(Server::Null)) if main => Some(1.10),
         (Https11, _, Subject::Origin(Server::NginxCopy)) => Some(0.75),
@@ -206,10 +212,13 @@ impl<'a> CellResults<'a> {
     }
 
     fn compares_origins(&self) -> bool {
-        self.cell.group.question() == Question::Origins
+        matches!(self.cell.group.question(), Question::Origins | Question::StreamsOrigin)
     }
 
     fn weir(&self) -> Subject {
+        if matches!(self.cell.group.question(), Question::StreamsClient | Question::StreamsOrigin) {
+            return Subject::Streams;
+        }
         if self.compares_origins() { Subject::Origin(Server::Weir) } else { Subject::Client(Client::Weir) }
     }
 
@@ -429,7 +438,7 @@ mod tests {
         let costs = [("weir", 5.0), ("wrk", 10.0), ("shb", 4.0), ("null", 3.0)];
         let samples = costs.map(|(subject, cost)| sample(0, Group::Nginx, subject, cost));
         let whole = markdown(&record(samples.to_vec()));
-        let row = "64 connections, 128 B | shb | 1.25 (one round) | <= 0.95 | **not reached**, not surely | 1.00 (one round) |";
+        let row = "64 connections, 128 B | shb | 1.25 (one round) | <= 0.95 | **not reached**, not surely | 1.00 (one round) |  |";
         assert!(whole.contains(row), "{whole}");
         let own = markdown(&record(costs.map(|(subject, cost)| sample(0, Group::Clients, subject, cost)).to_vec()));
         assert!(!own.contains("| shb | 1.25 (one round) | <= 0.95"), "{own}");

@@ -12,7 +12,7 @@ use weir_model::cpu_time::CpuTime;
 use weir_vitals::Watch;
 
 use super::cases::{Cell, Group, Subject};
-use super::client::{self, Client, Load, SUITE};
+use super::client::{self, Client, Load, SUITE, WARMUP_S};
 use super::compare::Compare;
 use super::process::{Ended, Running};
 use super::record::Sample;
@@ -69,7 +69,13 @@ impl Plan<'_> {
         let seconds = self.length(cell);
         let arguments = match subject {
             Subject::OpenRate => client::open_arguments(seconds, url),
-            _ => client.arguments(&Load { url: url.to_owned(), protocol, connections, streams, size, seconds }),
+            Subject::Streams | Subject::Plain => {
+                client::stream_arguments(subject == Subject::Streams, connections, seconds, url)
+            }
+            _ => {
+                let (group, url) = (cell.group, url.to_owned());
+                client.arguments(&Load { group, url, protocol, connections, streams, size, seconds })
+            }
         };
         Ok((self.program(client).context("a client that is not installed")?, arguments))
     }
@@ -162,19 +168,29 @@ fn reported(sample: &mut Sample, subject: Subject, ended: &Ended) -> anyhow::Res
         if client.is_counted() {
             sample.load_s = sample.wall_s;
         }
-        if client == Client::Wrk2 {
-            sample.latency_p50_us = Some(client::wrk2_median_us(&ended.stdout)?);
-        }
+        sample.latency_p50_us = match client {
+            Client::Wrk2 => Some(client::wrk2_median_us(&ended.stdout)?),
+            Client::Shb | Client::Shb100 => Some(client::shb_median_us(&ended.stdout)?),
+            _ => None,
+        };
         return Ok(());
     }
     let result = client::weir(&ended.stdout)?;
+    // Its counts and its CPU time are of its whole life.
+    sample.load_s = sample.load_s.map(|seconds| seconds + WARMUP_S);
     let suites: Vec<&String> = result.tls.iter().flat_map(|tls| tls.suites.keys()).collect();
     if sample.protocol.is_tls() && suites != [SUITE] {
         bail!("the cipher suites {suites:?} were used, not {SUITE}");
     }
-    sample.requests = Some(result.total.successful);
+    sample.requests = Some(
+        result
+            .messages
+            .as_ref()
+            .filter(|_| subject == Subject::Streams)
+            .map_or(result.total.successful, |messages| messages.total.received),
+    );
+    sample.latency_p50_us = Some(result.latency.p50_us);
     if sample.group == Group::Open {
-        sample.latency_p50_us = Some(result.latency.p50_us);
         sample.lag_p50_us = Some(result.lag.p50_us);
         sample.lag_p99_us = Some(result.lag.p99_us);
         sample.lag_p999_us = Some(result.lag.p999_us);

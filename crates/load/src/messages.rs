@@ -259,8 +259,8 @@ impl MessageWatch {
             essence.eq_ignore_ascii_case(sse::CONTENT_TYPE.as_bytes())
         };
         let (wanted, is_right): (_, fn(&[u8]) -> bool) = match self.spec.kind {
-            StreamKind::Sse | StreamKind::OpenAi | StreamKind::WebSocket => (sse::CONTENT_TYPE, is_events),
             StreamKind::Grpc => (grpc::CONTENT_TYPE, grpc::is_grpc),
+            _ => (sse::CONTENT_TYPE, is_events),
         };
         if types.last().is_some_and(|(_, value)| is_right(value)) {
             self.count(|counts| counts.begun += 1);
@@ -296,8 +296,8 @@ impl MessageWatch {
         state.heard = now;
         let id = state.outgoing.map_or(id, |outgoing| outgoing.id);
         let read = match self.spec.kind {
-            StreamKind::Sse | StreamKind::OpenAi | StreamKind::WebSocket => self.events(state, piece, due, id, now),
             StreamKind::Grpc => self.frames(state, piece, due, id, now),
+            _ => self.events(state, piece, due, id, now),
         };
         if let Err(wrong) = read {
             state.reads = false;

@@ -110,6 +110,7 @@ impl Plan {
     pub(crate) fn new(spec: &LoadSpec, resources: &Resources) -> Result<Plan, LoadError> {
         spec_check::check(spec).map_err(LoadError::InvalidSpec)?;
         let wished = match spec.threads {
+            0 if spec.is_broadcast() => 1,
             0 => spec.cpus.len().max(1) as u32,
             n => n,
         };
@@ -127,6 +128,12 @@ impl Plan {
         if threads > shares.len() as u32 {
             if let Some(part) = spec.part {
                 return Err(LoadError::InvalidSpec(too_few_threads(part, threads, held).into()));
+            }
+            if spec.is_broadcast() {
+                let wrong = format!(
+                    "a broadcast to {held} connections, which take {threads} threads; expected: as many as one takes"
+                );
+                return Err(LoadError::InvalidSpec(wrong.into()));
             }
             all_threads = threads;
             shares = self::shares(spec, threads, Part { first_thread: 0, threads });

@@ -153,6 +153,17 @@ pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
         Err(None)
     }
 
+    /// A message of this connection has come to all ([`Event::Delivered`]). Returns the stream whose response that completes, if it still waits.
+    fn delivered(
+        &self,
+        _session: &mut Self::Session,
+        _message: u32,
+        _bytes: u32,
+        _responses: &mut Responses<'_>,
+    ) -> Option<u32> {
+        None
+    }
+
     /// Gives up a request. `false`: the protocol cannot, and the connection has to end.
     fn cancel(&self, _session: &mut Self::Session, _stream: u32, _out: &mut Vec<u8>) -> bool {
         false
@@ -223,6 +234,8 @@ pub(crate) enum Event {
     Unprocessed { stream: u32 },
     /// The peer takes no more requests; those in flight go on.
     GoAway,
+    /// A message of a connection (by its number among all), with so many bytes, has come to the last one: [`Protocol::delivered`].
+    Delivered { connection: u32, message: u32, bytes: u32 },
 }
 
 /// What a worker watches responses for.

@@ -1,6 +1,6 @@
 //! Slow clients during a load: connections that receive a large response, or send a large request, a little each second. They are a task
 //! of their own, with a driver of their own: the workers, whose requests are measured, know nothing of them. They ask for
-//! `/_weir/ready`, which the origin counts apart. The controller gets their account.
+//! `/_weir/ready`, which the origin counts apart. The controller gets their account. With TLS a reader's handshake is slow, too.
 //!
 //! All is done by turns, without timers: turn n is that of client n modulo their number, and all have one in a second. In its first turn a
 //! client connects, in its last it is closed; so they come and go within a second, and are served evenly.
@@ -14,6 +14,7 @@ use weir_model::fault::SLOW_BYTES;
 use weir_model::load::{SlowClients, SlowClientsSpec};
 use weir_net::{Conn, Driver, Event, Handler, Io, Next, SocketLimits, Task};
 use weir_wire::http1::{Limits, ResponseEvent, ResponseParser, encode};
+use weir_wire::tls::{ClientConfig, Scratch, Session, TlsEvent};
 
 use crate::clock::{MILLI, SECOND, from_secs};
 use crate::controller::WorkerParts;
@@ -41,6 +42,10 @@ pub(crate) struct SlowTask {
     /// The group and the number of the client whose connection it is.
     owners: HashMap<Conn, (usize, usize)>,
     has_limits: bool,
+    /// TLS, if it is spoken, and room for what sessions open and write.
+    tls: Option<ClientConfig>,
+    scratch: Scratch,
+    records: Vec<u8>,
 }
 
 /// The clients of one fault.
@@ -61,6 +66,8 @@ struct Group {
 #[derive(Debug)]
 struct SlowClient {
     conn: Option<Conn>,
+    tls: Option<Box<Session>>,
+    /// It can send its request.
     is_up: bool,
     /// Of the request's body.
     sent: usize,
@@ -84,8 +91,9 @@ impl SlowTask {
     pub(crate) fn new(parts: &WorkerParts) -> Result<SlowTask, SpecError> {
         let (plan, shared, messages) = (Arc::clone(&parts.plan), Arc::clone(&parts.shared), parts.messages.clone());
         let groups = plan.spec.slow_clients.iter().map(|spec| Group::new(*spec, &plan)).collect::<Result<_, _>>()?;
-        let owners = HashMap::new();
-        Ok(SlowTask { plan, shared, messages, groups, owners, has_limits: false })
+        let tls = plan.tls.as_ref().map(|tls| tls.config.for_thread());
+        let (owners, scratch, records) = (HashMap::new(), Scratch::new(), Vec::new());
+        Ok(SlowTask { plan, shared, messages, groups, owners, has_limits: false, tls, scratch, records })
     }
 
     /// Takes the turns that are due, of a window with this start and end. Returns when the next is; `None`: there is none.
@@ -127,11 +135,58 @@ impl SlowTask {
                 io.abort(conn);
                 self.forget(conn, group, client);
             }
-            Some(_) if !one.is_up => {}
+            Some(_) if !one.is_up && (of_group.spec.writers || one.tls.is_none()) => {}
             // The kernel may not have taken what was sent before.
             Some(conn) if of_group.spec.writers && io.unsent(conn) > 0 => {}
-            Some(conn) if of_group.spec.writers => of_group.write(io, conn, client),
+            Some(conn) if of_group.spec.writers => of_group.write(io, conn, client, &mut self.records),
             Some(conn) => io.receive_at_most(conn, pace),
+        }
+    }
+
+    /// A connection is made: TLS begins on it, or it is up. Returns whether it goes on.
+    fn connected<I: Io>(&mut self, io: &mut I, conn: Conn, group: usize, client: usize) -> bool {
+        let of_group = &mut self.groups[group];
+        let Some((config, tls)) = self.tls.as_ref().zip(self.plan.tls.as_ref()) else {
+            of_group.up(io, conn, client, &mut self.records);
+            return true;
+        };
+        self.records.clear();
+        let begun = Session::client(config, &tls.names[0]).and_then(|mut session| {
+            session.start(&mut self.records)?;
+            Ok(session)
+        });
+        let Ok(session) = begun else {
+            of_group.ended(client, false);
+            return false;
+        };
+        of_group.clients[client].tls = Some(Box::new(session));
+        io.send(conn, &self.records);
+        true
+    }
+
+    /// Bytes came. Returns whether the connection goes on.
+    fn receive<I: Io>(&mut self, io: &mut I, conn: Conn, group: usize, client: usize, mut bytes: &[u8]) -> bool {
+        let of_group = &mut self.groups[group];
+        loop {
+            let Some(session) = &mut of_group.clients[client].tls else { return of_group.receive(client, bytes) };
+            self.records.clear();
+            let event = session.next(&mut bytes, &mut self.scratch, &mut self.records);
+            if !self.records.is_empty() {
+                io.send(conn, &self.records);
+            }
+            match event {
+                Ok(None) => return true,
+                Ok(Some(TlsEvent::Ready)) => of_group.up(io, conn, client, &mut self.records),
+                Ok(Some(TlsEvent::Plaintext(range))) => {
+                    if !of_group.receive(client, &self.scratch[range]) {
+                        return false;
+                    }
+                }
+                other => {
+                    of_group.ended(client, other.is_ok());
+                    return false;
+                }
+            }
         }
     }
 
@@ -172,32 +227,32 @@ impl Group {
     }
 
     /// Sends a little more.
-    fn write<I: Io>(&mut self, io: &mut I, conn: Conn, client: usize) {
+    fn write<I: Io>(&mut self, io: &mut I, conn: Conn, client: usize, records: &mut Vec<u8>) {
         let one = &mut self.clients[client];
         let more = (BODY.len() - one.sent).min(self.spec.bytes_per_second as usize);
         if more > 0 {
-            io.send_with(conn, b"", &BODY[..more]);
+            one.send(io, conn, &BODY[..more], records);
             one.sent += more;
             self.seen.bytes_out += more as u64;
         }
     }
 
-    /// A connection is made.
-    fn connected<I: Io>(&mut self, io: &mut I, conn: Conn, client: usize) {
+    /// A client can send its request.
+    fn up<I: Io>(&mut self, io: &mut I, conn: Conn, client: usize, records: &mut Vec<u8>) {
         self.open += 1;
         self.seen.opened += 1;
         self.seen.held = self.seen.held.max(self.open);
         let one = &mut self.clients[client];
         one.is_up = true;
         one.parser.request_sent(false);
-        io.send(conn, &self.request);
+        one.send(io, conn, &self.request, records);
         self.seen.bytes_out += self.request.len() as u64;
         if self.spec.writers {
-            self.write(io, conn, client);
+            self.write(io, conn, client, records);
         }
     }
 
-    /// A part of the response has come. Returns whether it is the last.
+    /// A part of the response has come. Returns whether more is to come.
     fn receive(&mut self, client: usize, mut bytes: &[u8]) -> bool {
         self.seen.bytes_in += bytes.len() as u64;
         let one = &mut self.clients[client];
@@ -207,12 +262,12 @@ impl Group {
                 Ok(Some(ResponseEvent::Body(_) | ResponseEvent::Informational(_))) => {}
                 Ok(Some(ResponseEvent::End { .. })) => {
                     self.completed(client);
-                    return true;
+                    return false;
                 }
-                Ok(None) => return false,
+                Ok(None) => return true,
                 Err(_) => {
                     self.seen.cut += 1;
-                    return true;
+                    return false;
                 }
             }
         }
@@ -241,34 +296,43 @@ impl Group {
     }
 }
 
+impl SlowClient {
+    /// Sends bytes, in a record if TLS is spoken.
+    fn send<I: Io>(&mut self, io: &mut I, conn: Conn, bytes: &[u8], records: &mut Vec<u8>) {
+        let Some(session) = &mut self.tls else { return io.send(conn, bytes) };
+        records.clear();
+        // Only a session that has failed refuses, and its connection ends with that.
+        let _ = session.write(&[bytes], records);
+        io.send(conn, records);
+    }
+}
+
 impl Default for SlowClient {
     fn default() -> SlowClient {
-        SlowClient { conn: None, is_up: false, sent: 0, parser: ResponseParser::new(Limits::default()), status: 0 }
+        let parser = ResponseParser::new(Limits::default());
+        SlowClient { conn: None, tls: None, is_up: false, sent: 0, parser, status: 0 }
     }
 }
 
 impl Handler for SlowTask {
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
         let Some((group, client)) = self.owners.get(&conn).copied() else { return };
-        let of_group = &mut self.groups[group];
-        match event {
-            Event::Connected => of_group.connected(io, conn, client),
-            Event::Data(bytes) => {
-                if of_group.receive(client, bytes) {
-                    io.abort(conn);
-                    self.forget(conn, group, client);
-                }
-            }
+        let goes_on = match event {
+            Event::Connected => self.connected(io, conn, group, client),
+            Event::Data(bytes) => self.receive(io, conn, group, client, bytes),
             Event::Eof => {
-                of_group.ended(client, true);
-                io.abort(conn);
-                self.forget(conn, group, client);
+                self.groups[group].ended(client, true);
+                false
             }
             Event::Failed { .. } => {
-                of_group.ended(client, false);
-                self.forget(conn, group, client);
+                self.groups[group].ended(client, false);
+                return self.forget(conn, group, client);
             }
-            Event::Accepted(_) | Event::Skipped(_) | Event::Datagrams(_) | Event::Sent => {}
+            Event::Accepted(_) | Event::Skipped(_) | Event::Datagrams(_) | Event::Sent => true,
+        };
+        if !goes_on {
+            io.abort(conn);
+            self.forget(conn, group, client);
         }
     }
 }

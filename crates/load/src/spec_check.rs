@@ -68,9 +68,9 @@ fn connections(spec: &LoadSpec) -> Result<(), SpecError> {
         })?;
     }
     part(spec)?;
-    let plain = matches!(spec.protocol, LoadProtocol::Http1 { .. }) && spec.tls.is_none() && spec.stream.is_none();
+    let plain = matches!(spec.protocol, LoadProtocol::Http1 { .. }) && spec.stream.is_none();
     must(spec.slow_clients.is_empty() || plain && spec.targets.iter().all(Target::is_tcp), || {
-        "slow clients beside another load than one of HTTP/1.1 over TCP without TLS, which they speak; expected: one of both".into()
+        "slow clients beside another load than one of HTTP/1.1 over TCP, which they speak; expected: one of both".into()
     })?;
     if let Some(rate) = spec.connect_rate {
         must(rate > 0.0 && rate.is_finite(), || format!("{rate} attempts to connect a second; expected: more than 0"))?;
@@ -206,6 +206,12 @@ fn streams_of_messages(spec: &LoadSpec) -> Result<(), SpecError> {
     for request in spec.requests.iter().filter(|_| stream.kind == StreamKind::Grpc) {
         PacedMessages::of(&request.request.path).transpose()?;
     }
+    must(!spec.is_broadcast() || (spec.threads <= 1 && spec.part.is_none()), || {
+        "a broadcast from several threads or clients; expected: one, which sees each message on every connection".into()
+    })?;
+    must(!spec.is_broadcast() || !spec.is_single_use(), || {
+        "a broadcast with a connection for each message; expected: connections that stay".into()
+    })?;
     must(stream.kind.in_responses() || spec.request_ids.is_none(), || {
         format!("messages of {kind} with request IDs, for which they have no header; expected: none")
     })?;

@@ -194,11 +194,16 @@ impl Workload {
         Some(text.split_once(':').map_or((text, None), |(name, profile)| (name, Some(profile))))
     }
 
+    /// Returns whether each of its messages goes to all connections.
+    pub fn is_broadcast(&self) -> bool {
+        self.stream == Some(StreamKind::Broadcast)
+    }
+
     /// The features that it needs of a product.
     pub fn needs(&self) -> Vec<Feature> {
         let stream = self.stream.and_then(|kind| match kind {
             StreamKind::Grpc => Some(Feature::Grpc),
-            StreamKind::WebSocket => Some(Feature::Websocket),
+            StreamKind::WebSocket | StreamKind::Broadcast => Some(Feature::Websocket),
             StreamKind::Sse | StreamKind::OpenAi => None,
         });
         let group = self.tls.and_then(|tls| tls.group).filter(|group| *group == KeyExchange::X25519Mlkem768);
@@ -229,7 +234,7 @@ impl Workload {
     /// The header with the IDs of its requests, in lower case; `None`: they have no IDs.
     pub fn request_id_header(&self) -> Option<String> {
         match &self.request_ids {
-            _ if self.protocol.is_keyvalue() || self.stream == Some(StreamKind::WebSocket) => None,
+            _ if self.protocol.is_keyvalue() || self.stream.is_some_and(StreamKind::is_websocket) => None,
             Some(RequestIdSetting::Given(false)) => None,
             None | Some(RequestIdSetting::Given(true)) => Some(REQUEST_ID_HEADER.to_owned()),
             Some(RequestIdSetting::In(header)) => Some(header.to_ascii_lowercase()),

@@ -50,6 +50,11 @@ impl Http1 {
             SessionEvent::Stop => pipeline.stop(transport, state),
             SessionEvent::Abort => pipeline.abort(transport, state),
             SessionEvent::TlsFailed => pipeline.release(state),
+            SessionEvent::Broadcast(frame) => {
+                if let Some(socket) = &self.socket {
+                    socket.pass_on(pipeline, transport, state, frame);
+                }
+            }
         }
     }
 

@@ -164,7 +164,10 @@ impl<H: Half> Http2<H> {
             SessionEvent::Timeout(slot) => self.on_timeout(&mut output, state, slot as usize),
             SessionEvent::Eof => self.drain(&mut output, state, false),
             SessionEvent::Stop => self.drain(&mut output, state, true),
-            SessionEvent::Failed { .. } | SessionEvent::Abort | SessionEvent::TlsFailed => {}
+            SessionEvent::Failed { .. }
+            | SessionEvent::Abort
+            | SessionEvent::TlsFailed
+            | SessionEvent::Broadcast(_) => {}
         }
         self.flush(output, state);
     }

@@ -394,7 +394,7 @@ impl<D: Dialect> Responder<D> {
         event: SessionEvent<'_>,
     ) {
         match event {
-            SessionEvent::Data(_) => {}
+            SessionEvent::Data(_) | SessionEvent::Broadcast(_) => {}
             SessionEvent::Sent => {
                 self.sent_requested = false;
                 self.account_sent(transport, state);

@@ -111,7 +111,7 @@ const STREAM_FAULTS_RULE: &str =
     "a fault of a stream: reset, reset=before, reset=middle, close, stall or status=<200 to 599>";
 
 /// What a query of a socket may say.
-const SOCKET_RULE: &str = "messages=<number>, after which it closes the connection, code=<1000 to 4999>, the code that it gives then, or x=<anything>";
+const SOCKET_RULE: &str = "messages=<number>, after which it closes the connection, code=<1000 to 4999>, the code that it gives then, broadcast=1, or x=<anything>";
 
 /// The keys that a query of a call with both streams may have. The client looks at what becomes of its messages.
 const BIDI_RULE: &str = "requests=<number>, every=<duration> and size=<bytes>, which say what the client sends, fault=status=<code>, fault=reset, or x=<anything>";
@@ -344,6 +344,9 @@ fn parse_stream_pair(shape: &mut Shape, key: &[u8], text: &[u8]) -> Result<bool,
             };
             shape.code = read("?code=", text, code, "a code of a close frame, such as 1001 or 4000")?.into();
         }
+        b"broadcast" if shape.wrapping == Wrapping::Socket => {
+            shape.broadcast = read("?broadcast=", text, value::flag, value::FLAG_RULE)?;
+        }
         b"first" | b"every" | b"size" | b"seed" if shape.wrapping == Wrapping::Socket => return Ok(false),
         b"messages" => shape.messages = read("?messages=", text, stream::messages, stream::MESSAGES_RULE)?,
         b"first" => shape.first = read("?first=", text, stream::time, stream::TIME_RULE)?,
@@ -479,6 +482,7 @@ mod tests {
             size: 4096,
             code: 0,
             trailers: true,
+            broadcast: false,
             seed: 9,
         };
         let found =
@@ -540,6 +544,8 @@ mod tests {
             ("/ws?code=1005", 400, &["`1005`", "close frame"]),
             ("/ws?delay=1ms", 400, &["delay=1ms", "messages=<number>"]),
             ("/ws?every=1ms", 400, &["every=1ms"]),
+            ("/ws?broadcast=yes", 400, &["`yes`", "1"]),
+            ("/stream?broadcast=1", 400, &["broadcast=1"]),
         ] {
             let refusal = parse(target.as_bytes()).expect_err(target);
             assert_eq!(refusal.status(), status, "{target}");

@@ -35,6 +35,8 @@ pub(crate) enum SessionEvent<'a> {
     Abort,
     /// TLS has failed. Its layer closes the connection.
     TlsFailed,
+    /// Another connection has sent this to all that take part ([`WorkerState::broadcast`]).
+    Broadcast(&'a [u8]),
 }
 
 /// The server side of one connection.

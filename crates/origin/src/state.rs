@@ -25,6 +25,8 @@ pub(crate) struct WorkerState<S> {
     pub(crate) sealed: Vec<u8>,
     /// What goes wrong at addresses, for a while.
     pub(crate) faults: MemberFaults,
+    /// Bytes that the connection with an event sends to all others of the worker.
+    pub(crate) broadcast: Vec<u8>,
     /// The state that the protocol adds.
     pub(crate) shared: S,
 }
@@ -34,8 +36,8 @@ impl<S> WorkerState<S> {
     pub(crate) fn new(all_counters: Arc<AllCounters>, worker: usize, shared: S, clock: Clock) -> WorkerState<S> {
         let (timers, opened, sealed) = (TimerQueue::default(), Scratch::new(), Vec::new());
         let first = worker * all_counters.addresses();
-        let faults = MemberFaults::default();
-        WorkerState { all_counters, first, current: first, clock, timers, opened, sealed, faults, shared }
+        let (faults, broadcast) = (MemberFaults::default(), Vec::new());
+        WorkerState { all_counters, first, current: first, clock, timers, opened, sealed, faults, broadcast, shared }
     }
 
     /// The same with faults of its addresses.

@@ -92,6 +92,8 @@ pub(crate) struct Shape {
     pub(crate) code: u32,
     /// A header follows the messages.
     pub(crate) trailers: bool,
+    /// A message of a socket goes to all sockets of its worker that have this, and not back alone.
+    pub(crate) broadcast: bool,
     /// Of the times that are drawn. Each stream draws its own; the n-th of a worker draws the same each time.
     pub(crate) seed: u64,
 }
@@ -108,6 +110,7 @@ impl Default for Shape {
             size: 200,
             code: 0,
             trailers: false,
+            broadcast: false,
             seed: 1,
         }
     }

@@ -1,4 +1,5 @@
-//! A connection that was upgraded to WebSocket: each message is sent back as it came, in one frame, and pings are answered.
+//! A connection that was upgraded to WebSocket: each message is sent back as it came, in one frame, and pings are answered. In a broadcast the
+//! message goes to all other connections of the worker, too.
 //!
 //! A message counts as a request and its echo as the response; the upgrade is weir's own. [`crate::http1`] makes it from a request, and
 //! [`crate::pipeline`] accounts for what it sends. It does not know HTTP.
@@ -22,6 +23,8 @@ pub(crate) struct WebSocket {
     /// Messages until it closes the connection by itself, and the code that it gives then.
     left: u32,
     code: u16,
+    /// Messages go to all that take part.
+    broadcast: bool,
     /// It has sent a close frame: what comes is dropped up to the peer's.
     closing: bool,
 }
@@ -34,8 +37,13 @@ impl WebSocket {
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {}\r\n\r\n",
             websocket::accept(key)
         );
-        let socket =
-            WebSocket { parser: Parser::new(true), left: shape.messages, code: shape.code as u16, closing: false };
+        let socket = WebSocket {
+            parser: Parser::new(true),
+            left: shape.messages,
+            code: shape.code as u16,
+            broadcast: shape.broadcast,
+            closing: false,
+        };
         Some((socket, response))
     }
 
@@ -66,6 +74,9 @@ impl WebSocket {
                     let operation = if text { Operation::Text } else { Operation::Binary };
                     websocket::put_frame(&mut out, operation, true, None, data);
                     let (bytes, body) = (out.len() as u64, data.len() as u64);
+                    if self.broadcast {
+                        state.broadcast.extend_from_slice(&out);
+                    }
                     self.left -= 1;
                     if self.left == 0 {
                         self.closing = true;
@@ -85,10 +96,30 @@ impl WebSocket {
                     pipeline.end_socket(transport, state, &out, true);
                 }
             }
-            if pipeline.reads() && transport.unsent() > MOST_UNSENT {
-                pipeline.abort(transport, state);
-            }
+            give_up(pipeline, transport, state);
         }
         state.give_back(out);
+    }
+
+    /// A frame came from another connection, and goes to this one if it takes part.
+    pub(crate) fn pass_on(
+        &self,
+        pipeline: &mut Pipeline,
+        transport: &mut impl Transport,
+        state: &mut HttpState,
+        frame: &[u8],
+    ) {
+        if self.broadcast && !self.closing && pipeline.reads() {
+            pipeline.account_sent(transport, state);
+            pipeline.send_apart(transport, frame, Role::Part);
+            give_up(pipeline, transport, state);
+        }
+    }
+}
+
+/// Ends a connection whose peer reads nothing.
+fn give_up(pipeline: &mut Pipeline, transport: &mut impl Transport, state: &mut HttpState) {
+    if pipeline.reads() && transport.unsent() > MOST_UNSENT {
+        pipeline.abort(transport, state);
     }
 }

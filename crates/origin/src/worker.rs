@@ -223,7 +223,24 @@ impl<S: Session> Worker<S> {
             self.state.count_for(connection.address as usize);
             connection.age = Age::default();
             connection.on_event(io, conn, &mut self.state, event);
+            if !self.state.broadcast.is_empty() {
+                self.broadcast(io, conn);
+            }
         }
+    }
+
+    /// Gives what a connection has for all to the others.
+    #[cold]
+    fn broadcast<I: Io>(&mut self, io: &mut I, from: Conn) {
+        let mut bytes = std::mem::take(&mut self.state.broadcast);
+        for connection in self.connections.iter_mut().flatten() {
+            if let Some(conn) = connection.conn.filter(|conn| *conn != from) {
+                self.state.count_for(connection.address as usize);
+                connection.on_event(io, conn, &mut self.state, SessionEvent::Broadcast(&bytes));
+            }
+        }
+        bytes.clear();
+        self.state.broadcast = bytes;
     }
 
     /// Gives each open connection the event that its age brings, if it brings one.

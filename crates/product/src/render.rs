@@ -295,7 +295,7 @@ fn values(host: &dyn Host, vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static 
         ("connections", Value::from(vars.connections)),
         ("protocol", Value::from(vars.protocol.as_str())),
         ("streams", Value::from(vars.streams)),
-        ("stream", vars.stream.map_or(Value::from(()), |kind| Value::from(kind.as_str()))),
+        ("stream", vars.stream.map_or(Value::from(()), |kind| Value::from(kind.carrier().as_str()))),
         ("cert", below(CERT)),
         ("key", below(KEY)),
         ("cert_and_key", below(CERT_AND_KEY)),

@@ -123,7 +123,11 @@ fn own(trial: &Trial<'_>, listen: &[SocketAddr], protocol: Protocol) -> Result<V
         let log = if several { at(&format!("origin-{}.log", host.facts().name)) } else { at("origin.log") };
         host.create_dir(&at(""))?;
         let tls = protocol.is_tls().then(|| certified(trial, host, &at("origin"))).transpose()?;
-        let cpus = context.hosts.cpus(Role::Origin, host, &context.placement);
+        let mut cpus = context.hosts.cpus(Role::Origin, host, &context.placement);
+        if trial.spec.workload.is_broadcast() {
+            // A message goes to the connections of one thread.
+            cpus.truncate(1);
+        }
         let (connections, driver) = (trial.spec.load.all_connections(), context.driver);
         let real_time = is_real_time(trial);
         let names = trial.spec.workload.request_id_header();

@@ -67,6 +67,7 @@ pub fn load_spec(
         Some(keyvalue) => RequestSpec::operations(&keyvalue.operations),
         None => plain.requests.clone(),
     };
+    let is_broadcast = trial.spec.workload.is_broadcast();
     let tls = protocol.is_tls().then(|| trial.tls()).transpose()?;
     let tls = tls.map(|tls| tls.client_spec(protocol, &client_folder(context.hosts.client().as_ref(), trial.spec)));
     Ok(LoadSpec {
@@ -85,7 +86,7 @@ pub fn load_spec(
         connections: point.connections,
         connection_close: trial.spec.load.close && protocol.application() == Application::Http1,
         requests_per_connection: (trial.spec.load.close && protocol.application() != Application::Http1).then_some(1),
-        threads: (context.placement.client.len() as u32).min(point.connections),
+        threads: if is_broadcast { 1 } else { (context.placement.client.len() as u32).min(point.connections) },
         cpus: context.placement.client.clone(),
         real_time: is_real_time(trial),
         duration_s: trial.spec.load.duration.as_secs_f64(),

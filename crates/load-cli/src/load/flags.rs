@@ -72,10 +72,10 @@ impl Args {
         if self.connections.http.is_some_and(|given| given != *http) {
             return wrong("--http", format!("another version than that of {scheme}"));
         }
-        if self.responses.stream.is_some_and(|given| given != *stream) {
+        if self.responses.stream.is_some_and(|given| given.carrier() != *stream) {
             return wrong("--stream", format!("another kind than that of {scheme}"));
         }
-        (self.connections.http, self.responses.stream) = (Some(*http), Some(*stream));
+        (self.connections.http, self.responses.stream) = (Some(*http), self.responses.stream.or(Some(*stream)));
         self.url.iter_mut().for_each(|url| url.replace_range(..scheme.len(), plain));
         Ok(())
     }
@@ -196,10 +196,11 @@ const FEED_ORDERS: [(&str, &str, FeedOrderOf); 2] = [
 
 const CODINGS: [(&str, &str, Coding); 1] = [("gzip", "RFC 1952", Coding::Gzip)];
 
-const STREAMS: [(&str, &str, StreamKind); 4] = [
+const STREAMS: [(&str, &str, StreamKind); 5] = [
     ("sse", "Server-sent events (text/event-stream)", StreamKind::Sse),
     ("openai", "Completions of a language model, in OpenAI's format", StreamKind::OpenAi),
     ("websocket", "Messages of WebSocket, each of which comes back", StreamKind::WebSocket),
+    ("broadcast", "Messages of WebSocket that the server sends to all connections", StreamKind::Broadcast),
     ("grpc", "Calls of gRPC over HTTP/2, whose body is the message", StreamKind::Grpc),
 ];
 

@@ -3,7 +3,10 @@
 //!
 //! A message has the number of its connection and its own ([`weir_wire::stamp`]), by which the one that comes back is recognised: so lost,
 //! doubled, altered and reordered ones are told. Pings are answered. A message that is alone on its connection is complete when the
-//! peer's close frame has come behind it, with the code of the client's. It does not know how fast messages are sent, nor who echoes them.
+//! peer's close frame has come behind it, with the code of the client's. One that the server sends to all connections is complete when it has
+//! come to the last ([`broadcast`]). It does not know how fast messages are sent, nor who echoes them.
+
+mod broadcast;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,6 +18,7 @@ use weir_wire::stamp::{self, LEAST_SIZE, Message, Stamp};
 use weir_wire::websocket::{self, Event as Frame, Operation, Parser};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use self::broadcast::Broadcasts;
 use super::http_template::{header, headers_but};
 use super::{Encoded, Event, Instance, Protocol, Refusal, Responses};
 use crate::error::{SpecError, Violation};
@@ -34,6 +38,8 @@ pub(crate) struct WebSocket {
     /// Each connection is closed behind its first message.
     single_use: bool,
     nonce: u64,
+    /// The messages of a broadcast, if the load is one.
+    broadcasts: Option<Broadcasts>,
 }
 
 /// One connection that is up.
@@ -43,7 +49,8 @@ pub(crate) struct Socket {
     /// What has come of the response to the upgrade; `None`: it has all come.
     head: Option<Vec<u8>>,
     parser: Parser,
-    /// The number of the connection, and of its next message.
+    /// The connection's number among all, the one in its stamps, and the number of its next message.
+    number: u32,
     id: u64,
     next: u32,
     size: usize,
@@ -125,7 +132,8 @@ impl Protocol for WebSocket {
             .filter_map(of_target)
             .map(|request| Ok((upgrade(spec, request)?, request.request.body.len().max(LEAST_SIZE))));
         let upgrades = upgrades.collect::<Result<_, SpecError>>()?;
-        Ok(WebSocket { upgrades, single_use: spec.is_single_use(), nonce: instance.nonce })
+        let broadcasts = spec.is_broadcast().then(|| Broadcasts::new(instance.nonce, spec.connections));
+        Ok(WebSocket { upgrades, single_use: spec.is_single_use(), nonce: instance.nonce, broadcasts })
     }
 
     fn connect(&self, session: &mut Self::Session, number: u32, out: &mut Vec<u8>) -> bool {
@@ -138,12 +146,15 @@ impl Protocol for WebSocket {
         out.extend_from_slice(upgrade);
         out.extend_from_slice(key.as_bytes());
         out.extend_from_slice(b"\r\n\r\n");
+        // Messages of an earlier connection may still come to others.
+        let next = session.as_ref().map_or(0, |socket| socket.next);
         *session = Some(Box::new(Socket {
             key,
             head: Some(Vec::new()),
             parser: Parser::new(false),
+            number,
             id,
-            next: 0,
+            next,
             size: *size,
             order: VecDeque::new(),
             leaving: None,
@@ -167,7 +178,9 @@ impl Protocol for WebSocket {
             return Err(Refusal::Exhausted);
         };
         let (mask, size, number) = (socket.mask(), socket.size, socket.next);
-        let stamp = Stamp { stream: socket.id, number, of: u32::MAX, due: 0, sent: 0 };
+        let of_all = self.broadcasts.as_ref().map(|broadcasts| (broadcasts.id(), socket.number));
+        let (stream_id, of) = of_all.unwrap_or((socket.id, u32::MAX));
+        let stamp = Stamp { stream: stream_id, number, of, due: 0, sent: 0 };
         websocket::put_message(out, Operation::Text, mask, size, |out| stamp.write(size, out));
         socket.next = number.wrapping_add(1);
         socket.order.push_back(Sent { number, stream, passed: false });
@@ -195,6 +208,12 @@ impl Protocol for WebSocket {
             match socket.parser.next(input).map_err(|error| format!("not WebSocket: {error}"))? {
                 None => return Ok(None),
                 Some(Frame::Message { data, .. }) => {
+                    if let Some(broadcasts) = &mut self.broadcasts {
+                        match broadcasts.on_message(socket.number, data)? {
+                            None => continue,
+                            event => return Ok(event),
+                        }
+                    }
                     let event = Socket::on_message(&mut socket.order, socket.id, data, responses)?;
                     let Event::Complete { stream, .. } = event else { return Ok(Some(event)) };
                     if !self.single_use {
@@ -235,6 +254,30 @@ impl Protocol for WebSocket {
         }
         let code = session.as_ref().and_then(|socket| socket.closed);
         Err(code.map(|code| format!("the peer closed the WebSocket with code {code}").into()))
+    }
+
+    fn ended(&self, session: &mut Self::Session) {
+        match session {
+            Some(socket) if self.broadcasts.is_some() => {
+                socket.order.clear();
+                socket.closed = Some(NORMAL);
+            }
+            _ => *session = None,
+        }
+    }
+
+    fn delivered(
+        &self,
+        session: &mut Self::Session,
+        message: u32,
+        bytes: u32,
+        responses: &mut Responses<'_>,
+    ) -> Option<u32> {
+        let order = &mut session.as_mut()?.order;
+        let place = order.iter().position(|sent| sent.number == message)?;
+        let Sent { stream, .. } = order.remove(place)?;
+        responses.of(stream).whole(SWITCHING_PROTOCOLS, bytes.into());
+        Some(stream)
     }
 
     fn close(&self, session: &mut Self::Session, out: &mut Vec<u8>) {

@@ -11,7 +11,8 @@
 //! quarter of the mean latency (requests in flight over responses/s, Little 1961) and slices with a hundredth take turns. Where sleeping
 //! on is only latency, a response waits for half of it in the mean: the quarter costs an eighth of the rate. It stays if the rate is
 //! nearer to that of the hundredth, by a sign test over pairs of slices, which a machine's pauses do not disturb. The hundredth cannot
-//! cost more than that. What was found holds for the whole window and stands in the result.
+//! cost more than that. The trial is over as soon as one of them is two standard deviations ahead, at four of four pairs. The one
+//! that won then stays for the rest of the warm-up and for the whole window, and stands in the result.
 //!
 //! A timer of the kernel's costs as much as what it saves where less than one more response comes meanwhile: then there is none.
 //!
@@ -43,6 +44,10 @@ const LATENCIES: u64 = 4;
 
 /// Fewer pairs decide nothing.
 const LEAST_PAIRS: u32 = 4;
+
+/// The lead, in standard deviations, with which the long time has won at the end of the warm-up, and the one that ends the trial.
+const WON: f64 = 1.0;
+const OVER: f64 = 2.0;
 
 /// See the module.
 #[derive(Debug, Clone, Copy, Default)]
@@ -92,13 +97,15 @@ impl Coalescing {
             if self.trial.begun == 0 {
                 (self.latency, self.trial.begun) = (latency_now, now);
             }
-            let was_long = self.trial.is_long();
-            if let Some(rate) = self.trial.advance(now, ended, self.latency).filter(|_| !was_long) {
-                self.latency = latency(rate);
+            if self.trial.lead().abs() < OVER {
+                let was_long = self.trial.is_long();
+                if let Some(rate) = self.trial.advance(now, ended, self.latency).filter(|_| !was_long) {
+                    self.latency = latency(rate);
+                }
+                return self.time(if self.trial.is_long() { LONG } else { SHORT }, in_flight);
             }
-            return self.time(if self.trial.is_long() { LONG } else { SHORT }, in_flight);
         }
-        let within = if self.trial.is_won() {
+        let within = if self.trial.lead() >= WON {
             *self.found.insert(self.time(LONG, in_flight))
         } else {
             self.latency = latency_now;
@@ -154,10 +161,10 @@ impl Trial {
         Some(rate)
     }
 
-    /// Whether it has won more pairs than chance gives it: half of them and a standard deviation.
-    fn is_won(&self) -> bool {
+    /// How many standard deviations more pairs the long time has won than chance gives it, which is half of them.
+    fn lead(&self) -> f64 {
         let pairs = f64::from(self.pairs());
-        self.pairs() >= LEAST_PAIRS && f64::from(self.won) >= (pairs + pairs.sqrt()) / 2.0
+        if self.pairs() < LEAST_PAIRS { 0.0 } else { (2.0 * f64::from(self.won) - pairs) / pairs.sqrt() }
     }
 }
 
@@ -247,6 +254,24 @@ mod tests {
         assert_eq!(found(100, 256, |_| 100_000.0 * noise()), 500_000);
         let gained = (0..20).filter(|_| found(100, 256, |within| saturated(within) * noise()) == 500_000).count();
         assert_eq!(gained, 20);
+    }
+
+    #[test]
+    fn a_trial_that_is_decided_is_over() {
+        let late = |rate: &dyn Fn(u64) -> f64| {
+            let (mut times, mut sweep) = (std::collections::BTreeSet::new(), 0);
+            let count = |within| {
+                sweep += 1;
+                if (30..=100).contains(&sweep) {
+                    times.insert(within / 1_000);
+                }
+                rate(within)
+            };
+            found(100, 64, count);
+            Vec::from_iter(times)
+        };
+        assert_eq!(late(&saturated), [160], "a quarter of 640 us from the eighth slice on");
+        assert_eq!(late(&idle(64.0, 1e6)), [0]);
     }
 
     #[test]

@@ -255,6 +255,17 @@ impl<P: Protocol> Worker<P> {
                 self.pool.slot(id).remaining = 0;
                 self.finish_if_unused(io, id, now);
             }
+            Event::Delivered { connection, message, bytes } => {
+                // A broadcast has one thread, and that has all connections.
+                let sender = connection as SlotId;
+                let streams = self.pool.streams_of(sender);
+                let streams = &mut self.pool.streams[streams.start as usize..streams.end as usize];
+                let session = &mut self.pool.slots[sender as usize].session;
+                let mut responses = Responses::new(streams, &self.plan.expectations, &mut self.watches, now);
+                if let Some(stream) = self.protocol.delivered(session, message, bytes, &mut responses) {
+                    self.complete(io, sender, stream, true, now);
+                }
+            }
         }
     }
 

@@ -19,6 +19,7 @@ use crate::gateway::{Filter, Gateway};
 use crate::keyvalue::{LEAST_VALUE, LONGEST_VALUE};
 use crate::load::{MOST_ORIGIN_HEADERS, StreamKind, TlsVersion, origin_header, request_id_header};
 use crate::product::ORIGIN_PROFILE;
+use crate::protocol::Application;
 use crate::suite::{
     Entry, EntryPattern, Expect, KeyExchange, Load, LoadKind, Protocol, RateSpec, RequestIdSetting, Scale,
     ScaleOverride, Series, Suite, TableRate, Tls, Workload,
@@ -652,16 +653,16 @@ impl Checks<'_, '_> {
             let found = format!("the workload {} has keyvalue, stream, by_product or gateway", other.name);
             self.errors.add(&child(path, "change_every"), found, "workloads without them, named by their `loads`");
         }
-        let spoken = |workload: &&Workload| workload.protocol != Protocol::default();
+        let spoken = |workload: &&Workload| workload.protocol.application() != Application::Http1;
         for (index, fault) in load.faults.iter().enumerate() {
             if let Some(other) = workloads.iter().filter(under).find(|one| fault.what.is_of_clients() && spoken(one)) {
                 let path = child(&item(&child(path, "fault"), index), "what");
                 let found = format!(
-                    "slow clients speak HTTP/1.1 without TLS, and the workload {} is {}",
+                    "slow clients speak HTTP/1.1, and the workload {} is {}",
                     other.name,
                     other.protocol.as_str()
                 );
-                self.errors.add(&path, found, "workloads of http/1.1, named by their `loads`");
+                self.errors.add(&path, found, "workloads of http/1.1 or https/1.1, named by their `loads`");
             }
             let Some(member) = fault.member else { continue };
             let path = child(&item(&child(path, "fault"), index), "member");

@@ -31,6 +31,8 @@ pub enum StreamKind {
     OpenAi,
     /// Messages of WebSocket: each is sent by the client, and comes back.
     WebSocket,
+    /// Messages of WebSocket that the server sends to all connections: each is complete when it has come to the last.
+    Broadcast,
     /// Calls of gRPC: unary ones, whose response is one message, and those with a stream of requests, of responses, or of both.
     Grpc,
 }
@@ -42,6 +44,7 @@ impl StreamKind {
             StreamKind::Sse => "sse",
             StreamKind::OpenAi => "openai",
             StreamKind::WebSocket => "websocket",
+            StreamKind::Broadcast => "broadcast",
             StreamKind::Grpc => "grpc",
         }
     }
@@ -52,6 +55,7 @@ impl StreamKind {
             StreamKind::Sse => "server-sent events",
             StreamKind::OpenAi => "a language model's completions",
             StreamKind::WebSocket => "WebSocket",
+            StreamKind::Broadcast => "WebSocket to all connections",
             StreamKind::Grpc => "gRPC",
         }
     }
@@ -60,20 +64,30 @@ impl StreamKind {
     pub fn application(self) -> Option<Application> {
         match self {
             StreamKind::Sse | StreamKind::OpenAi => None,
-            StreamKind::WebSocket => Some(Application::Http1),
+            StreamKind::WebSocket | StreamKind::Broadcast => Some(Application::Http1),
             StreamKind::Grpc => Some(Application::Http2),
         }
     }
 
     /// Whether messages are parts of responses, which go on. Those of WebSocket are requests and responses themselves.
     pub fn in_responses(self) -> bool {
-        self != StreamKind::WebSocket
+        !self.is_websocket()
+    }
+
+    /// The kind that is the same for a proxy between both ends.
+    pub fn carrier(self) -> StreamKind {
+        if self == StreamKind::Broadcast { StreamKind::WebSocket } else { self }
+    }
+
+    /// Whether WebSocket carries them.
+    pub fn is_websocket(self) -> bool {
+        self.carrier() == StreamKind::WebSocket
     }
 
     /// What a successful response is, where the kind decides that.
     pub fn expected(self, expect: Expect) -> Expect {
         match self {
-            StreamKind::WebSocket => Expect { status: Some(101), errors: expect.errors, ..Expect::default() },
+            _ if self.is_websocket() => Expect { status: Some(101), errors: expect.errors, ..Expect::default() },
             _ => expect,
         }
     }
@@ -104,7 +118,7 @@ impl StreamKind {
             request.body =
                 request.body.repeat(paced.map_or_else(|| sent_messages(&request.path), |all| all.count as usize));
         }
-        if self == StreamKind::WebSocket {
+        if self.is_websocket() {
             request.method = "GET".to_owned();
             request.body.resize(request.body.len().max(LEAST_MESSAGE), b'-');
         }

@@ -69,7 +69,7 @@ pub struct LoadSpec {
     pub cancel_each: Option<u32>,
     /// Responses have a header ([`CHANGE_HEADER`](crate::change::CHANGE_HEADER)) with a number from 0 to this one. HTTP only.
     pub changes: Option<u32>,
-    /// Slow clients beside it. HTTP/1.1 over TCP without TLS only.
+    /// Slow clients beside it. HTTP/1.1 over TCP only.
     pub slow_clients: Vec<SlowClientsSpec>,
     /// Ask for a new connection for every request (`Connection: close`). HTTP/1.1 only.
     pub connection_close: bool,
@@ -155,6 +155,11 @@ impl LoadSpec {
     pub fn paced_messages(&self, request: &RequestSpec) -> Option<PacedMessages> {
         self.stream.filter(|stream| stream.kind == StreamKind::Grpc)?;
         PacedMessages::of(&request.request.path)?.ok()
+    }
+
+    /// Returns whether each message goes to all connections.
+    pub fn is_broadcast(&self) -> bool {
+        self.stream.is_some_and(|stream| stream.kind == StreamKind::Broadcast)
     }
 
     /// Each connection carries one request. None is then made before its request is due, so that connecting is part of every

@@ -473,6 +473,37 @@ fn messages_of_websocket_come_back_in_a_round_trip() {
 }
 
 #[test]
+fn a_broadcast_is_complete_when_it_has_come_to_the_last_connection() {
+    let broadcast = |relay, change: fn(&mut LoadSpec)| {
+        exchange(relay, "/ws?broadcast=1", |spec| {
+            spec.stream = Some(StreamSpec { kind: StreamKind::Broadcast, one_clock: true });
+            spec.kind = LoadKind::<OfferedRate>::open(100.0, Arrivals::Constant);
+            (spec.connections, spec.threads, spec.timeout_s) = (70, 1, 1.0);
+            change(spec);
+        })
+    };
+    for (relay, change, us) in [
+        (None, (|_| ()) as fn(&mut LoadSpec), 2_000.0),
+        (Some(RelayFault::None), |_| (), 4_000.0),
+        // All send: each connection gets a message of each.
+        (None, |spec| spec.kind = LoadKind::Closed, 2_000.0),
+    ] {
+        let result = broadcast(relay, change);
+        assert_eq!((result.total.error_count(), result.connections_used), (0, 70), "{:?}", result.reasons);
+        assert!(near(result.latency.min_us, us) && near(result.latency.max_us, us), "{:?}", result.latency);
+    }
+    for (fault, kind, words) in [
+        (RelayFault::Alter(7), ErrorKind::Protocol, "a message was altered"),
+        (RelayFault::Double(7), ErrorKind::Protocol, "a message that came twice"),
+        (RelayFault::Drop(7), ErrorKind::Timeout, ""),
+    ] {
+        let result = broadcast(Some(fault), |_| ());
+        assert!(result.total.errors.contains_key(&kind), "{fault:?}: {:?}", result.total.errors);
+        assert!(result.reasons.iter().any(|one| one.reason.contains(words)), "{fault:?}: {:?}", result.reasons);
+    }
+}
+
+#[test]
 fn what_becomes_of_a_message_of_websocket_is_found() {
     for (fault, kinds, words) in [
         (RelayFault::Alter(7), &[ErrorKind::WrongBody][..], "a message was altered"),
