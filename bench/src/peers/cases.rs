@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(named("clients"), 1);
         assert_eq!(named("clients*"), 3);
         assert_eq!(named("*-h2"), 4);
-        assert_eq!(named("*s-*"), 4);
+        assert_eq!(named("*s-*"), 6);
         assert_eq!(named("client"), 0);
         assert_eq!(named(""), 0);
     }
