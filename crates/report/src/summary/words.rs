@@ -58,16 +58,19 @@ fn first(overall: &Overall) -> String {
             let by = ranked.get(1).and_then(|next| Some(versus(next, next.ratio_to_best?.value, metric)));
             format!("{} {} {}{}", best.label, superlative(metric), quantity(best, metric), by.unwrap_or_default())
         }
-        many => format!("{}; this run cannot tell them apart", share_the_lead(many, metric)),
+        many if many.len() == ranked.len() => share(many, metric, "cannot be told apart by this run"),
+        many => {
+            let are = match metric {
+                Metric::Rate => "are fastest",
+                _ => "have the lowest 99th percentile of latency",
+            };
+            format!("{}; this run cannot tell them apart", share(many, metric, are))
+        }
     }
 }
 
 /// "HAProxy (72,300 requests/s) and nginx (59,200) are fastest": the first number has the unit of all.
-fn share_the_lead(leaders: &[&OverallRow], metric: Metric) -> String {
-    let are = match metric {
-        Metric::Rate => "are fastest",
-        _ => "have the lowest 99th percentile of latency",
-    };
+fn share(leaders: &[&OverallRow], metric: Metric, are: &str) -> String {
     if leaders.len() > MOST_LEADERS {
         return format!("{} products {are} ({})", leaders.len(), range(leaders, metric));
     }
