@@ -160,6 +160,7 @@ impl SlowTask {
             return false;
         };
         of_group.clients[client].tls = Some(Box::new(session));
+        of_group.seen.bytes_out += self.records.len() as u64;
         io.send(conn, &self.records);
         true
     }
@@ -167,11 +168,13 @@ impl SlowTask {
     /// Bytes came. Returns whether the connection goes on.
     fn receive<I: Io>(&mut self, io: &mut I, conn: Conn, group: usize, client: usize, mut bytes: &[u8]) -> bool {
         let of_group = &mut self.groups[group];
+        of_group.seen.bytes_in += bytes.len() as u64;
         loop {
             let Some(session) = &mut of_group.clients[client].tls else { return of_group.receive(client, bytes) };
             self.records.clear();
             let event = session.next(&mut bytes, &mut self.scratch, &mut self.records);
             if !self.records.is_empty() {
+                of_group.seen.bytes_out += self.records.len() as u64;
                 io.send(conn, &self.records);
             }
             match event {
@@ -231,9 +234,8 @@ impl Group {
         let one = &mut self.clients[client];
         let more = (BODY.len() - one.sent).min(self.spec.bytes_per_second as usize);
         if more > 0 {
-            one.send(io, conn, &BODY[..more], records);
+            self.seen.bytes_out += one.send(io, conn, &BODY[..more], records);
             one.sent += more;
-            self.seen.bytes_out += more as u64;
         }
     }
 
@@ -245,8 +247,7 @@ impl Group {
         let one = &mut self.clients[client];
         one.is_up = true;
         one.parser.request_sent(false);
-        one.send(io, conn, &self.request, records);
-        self.seen.bytes_out += self.request.len() as u64;
+        self.seen.bytes_out += one.send(io, conn, &self.request, records);
         if self.spec.writers {
             self.write(io, conn, client, records);
         }
@@ -254,7 +255,6 @@ impl Group {
 
     /// A part of the response has come. Returns whether more is to come.
     fn receive(&mut self, client: usize, mut bytes: &[u8]) -> bool {
-        self.seen.bytes_in += bytes.len() as u64;
         let one = &mut self.clients[client];
         loop {
             match one.parser.next(&mut bytes) {
@@ -297,13 +297,17 @@ impl Group {
 }
 
 impl SlowClient {
-    /// Sends bytes, in a record if TLS is spoken.
-    fn send<I: Io>(&mut self, io: &mut I, conn: Conn, bytes: &[u8], records: &mut Vec<u8>) {
-        let Some(session) = &mut self.tls else { return io.send(conn, bytes) };
+    /// Sends bytes, in a record if TLS is spoken. Returns how many bytes go on the wire.
+    fn send<I: Io>(&mut self, io: &mut I, conn: Conn, bytes: &[u8], records: &mut Vec<u8>) -> u64 {
+        let Some(session) = &mut self.tls else {
+            io.send(conn, bytes);
+            return bytes.len() as u64;
+        };
         records.clear();
         // Only a session that has failed refuses, and its connection ends with that.
         let _ = session.write(&[bytes], records);
         io.send(conn, records);
+        records.len() as u64
     }
 }
 
