@@ -41,8 +41,9 @@ fn of_responses(outcome: Outcome<'_>) -> Vec<String> {
     let (spec, result) = (outcome.spec, outcome.result);
     let statuses: Vec<u16> = result.window.statuses.keys().copied().collect();
     let all = |range: Range<u16>| statuses.iter().all(|status| range.contains(status));
+    let is_of_http = spec.keyvalue.is_none() && !spec.stream.is_some_and(|stream| stream.kind.is_websocket());
     // If no response was successful, the errors say it.
-    if spec.keyvalue.is_some() || result.window.successful == 0 || statuses.is_empty() {
+    if !is_of_http || result.window.successful == 0 || statuses.is_empty() {
         return Vec::new();
     }
     let listed = list(&statuses.iter().map(u16::to_string).collect::<Vec<_>>());
@@ -64,6 +65,8 @@ fn of_responses(outcome: Outcome<'_>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use weir_model::load::{StreamKind, StreamSpec};
+
     use super::*;
     use crate::load::sample;
 
@@ -78,6 +81,15 @@ mod tests {
         assert_eq!(said(1_000, 1_000, 0), "", "too few to say");
         assert!(said(5_000, 5_000, 0).starts_with("no datagrams came together (GRO)"));
         assert!(said(5_000, 2_000, 7).starts_with("7 datagrams did not fit this host's buffers"));
+    }
+
+    #[test]
+    fn messages_of_websocket_are_fine_with_their_status() {
+        let mut sample = sample::plain();
+        sample.result.window.statuses = [(101, 1_000)].into();
+        assert!(!remarks(sample.outcome()).is_empty(), "of HTTP it is remarked on");
+        sample.spec.stream = Some(StreamSpec { kind: StreamKind::Broadcast, one_clock: true });
+        assert_eq!(remarks(sample.outcome()), [""; 0]);
     }
 
     #[test]
