@@ -1,5 +1,5 @@
-//! Where the messages of a broadcast have come to: each goes from one connection to all, and is complete at the last. [`super`] hands over what
-//! comes. It does not know frames, nor when a message was sent.
+//! Follows the messages of a broadcast: each goes from one connection to all, and is complete at the last. [`super`] hands over what comes.
+//! This module does not know frames, nor when a message was sent.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,7 +8,7 @@ use weir_wire::stamp::{self, Message};
 use crate::error::Violation;
 use crate::protocol::Event;
 
-/// Complete messages that are remembered, so that one that comes twice is told.
+/// Complete messages that are remembered, to find one that comes twice.
 const REMEMBERED: usize = 1_024;
 
 /// A message: the number of the connection that sent it, and its own.
@@ -21,11 +21,11 @@ pub(super) struct Broadcasts {
     id: u64,
     connections: u32,
     arrivals: HashMap<Key, Arrivals>,
-    /// Those that are complete, oldest first.
+    /// The complete ones, oldest first.
     complete: VecDeque<Key>,
 }
 
-/// Where one message has come to.
+/// The connections that have one message.
 #[derive(Debug, Clone)]
 struct Arrivals {
     /// A bit for each connection.
