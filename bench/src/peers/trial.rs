@@ -182,13 +182,8 @@ fn reported(sample: &mut Sample, subject: Subject, ended: &Ended) -> anyhow::Res
     if sample.protocol.is_tls() && suites != [SUITE] {
         bail!("the cipher suites {suites:?} were used, not {SUITE}");
     }
-    sample.requests = Some(
-        result
-            .messages
-            .as_ref()
-            .filter(|_| subject == Subject::Streams)
-            .map_or(result.total.successful, |messages| messages.total.received),
-    );
+    let streams = result.messages.as_ref().filter(|_| subject == Subject::Streams);
+    sample.requests = Some(streams.map_or(result.total.successful, |messages| messages.total.received));
     sample.latency_p50_us = Some(result.latency.p50_us);
     if sample.group == Group::Open {
         sample.lag_p50_us = Some(result.lag.p50_us);

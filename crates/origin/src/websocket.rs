@@ -1,5 +1,5 @@
-//! A connection that was upgraded to WebSocket: each message is sent back as it came, in one frame, and pings are answered. In a broadcast the
-//! message goes to all other connections of the worker, too.
+//! A connection that was upgraded to WebSocket: each message is sent back as it came, in one frame, and each ping gets its pong. In a broadcast
+//! the message goes to all other connections of the worker, too.
 //!
 //! A message counts as a request and its echo as the response; the upgrade is weir's own. [`crate::http1`] makes it from a request, and
 //! [`crate::pipeline`] accounts for what it sends. It does not know HTTP.

@@ -190,7 +190,7 @@ impl<S: Session> Worker<S> {
     fn serve<D: Driver>(&mut self, driver: &mut D) -> io::Result<Next> {
         if self.stop.load(Ordering::Acquire) {
             driver.stop_listening();
-            self.dispatch_to_all(driver, |_| Some(SessionEvent::Stop));
+            self.dispatch_to_all(driver, |_, _| Some(SessionEvent::Stop));
             self.stage = Stage::Finishing { until: driver.now() + GRACE };
             return Ok(self.finish(driver));
         }
@@ -199,7 +199,7 @@ impl<S: Session> Worker<S> {
         if let Some(looks) = &mut self.looks
             && looks.due(driver.now())
         {
-            self.dispatch_to_all(driver, Age::look);
+            self.dispatch_to_all(driver, |_, age| age.look());
         }
         let looks = self.looks.as_ref().map(Looks::next);
         Ok(Next::Poll(self.state.timers.next().into_iter().chain(looks).chain(change).min()))
@@ -211,7 +211,7 @@ impl<S: Session> Worker<S> {
         if driver.open() > 0 && driver.now() < until {
             return Next::Poll(Some(self.state.timers.next().map_or(until, |next| next.min(until))));
         }
-        self.dispatch_to_all(driver, |_| Some(SessionEvent::Abort));
+        self.dispatch_to_all(driver, |_, _| Some(SessionEvent::Abort));
         self.stage = Stage::Over;
         // This poll sends the resets.
         Next::Poll(Some(0))
@@ -233,21 +233,16 @@ impl<S: Session> Worker<S> {
     #[cold]
     fn broadcast<I: Io>(&mut self, io: &mut I, from: Conn) {
         let mut bytes = std::mem::take(&mut self.state.broadcast);
-        for connection in self.connections.iter_mut().flatten() {
-            if let Some(conn) = connection.conn.filter(|conn| *conn != from) {
-                self.state.count_for(connection.address as usize);
-                connection.on_event(io, conn, &mut self.state, SessionEvent::Broadcast(&bytes));
-            }
-        }
+        self.dispatch_to_all(io, |conn, _| (conn != from).then_some(SessionEvent::Broadcast(&bytes)));
         bytes.clear();
         self.state.broadcast = bytes;
     }
 
-    /// Gives each open connection the event that its age brings, if it brings one.
-    fn dispatch_to_all<I: Io>(&mut self, io: &mut I, event: impl Fn(&mut Age) -> Option<SessionEvent<'static>>) {
+    /// Gives each open connection the event that it is to have, by its age or otherwise, if there is one.
+    fn dispatch_to_all<'a, I: Io>(&mut self, io: &mut I, event: impl Fn(Conn, &mut Age) -> Option<SessionEvent<'a>>) {
         for connection in self.connections.iter_mut().flatten() {
             if let Some(conn) = connection.conn
-                && let Some(event) = event(&mut connection.age)
+                && let Some(event) = event(conn, &mut connection.age)
             {
                 self.state.count_for(connection.address as usize);
                 connection.on_event(io, conn, &mut self.state, event);

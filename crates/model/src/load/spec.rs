@@ -69,7 +69,7 @@ pub struct LoadSpec {
     pub cancel_each: Option<u32>,
     /// Responses have a header ([`CHANGE_HEADER`](crate::change::CHANGE_HEADER)) with a number from 0 to this one. HTTP only.
     pub changes: Option<u32>,
-    /// Slow clients beside it. HTTP/1.1 over TCP only.
+    /// Slow clients while it runs. HTTP/1.1 over TCP only.
     pub slow_clients: Vec<SlowClientsSpec>,
     /// Ask for a new connection for every request (`Connection: close`). HTTP/1.1 only.
     pub connection_close: bool,
